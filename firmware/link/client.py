@@ -1,0 +1,142 @@
+"""The driver's half of a shared link: connect, say hello, map what comes back."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING, Final
+
+from firmware.abi.handshake import Purpose, Welcome
+from firmware.link.bells import EventfdBell
+from firmware.link.carrier import SocketCarrier
+from firmware.link.descriptors import Descriptors, receive_packet, send_packet
+from firmware.link.ends import HostEnd, check_segment, may_spin
+from firmware.link.errors import AttachError, LinkLost
+from firmware.link.handshake import ALL_FEATURES, read_welcome, say_hello
+from firmware.link.linux import peer_credentials
+from firmware.link.notify import Doorbells
+from firmware.link.peer import Liveness, ProcessPeer
+from firmware.link.runtime_dir import connect_socket
+from firmware.link.segment import Segment
+from firmware.link.waiting import FutexWaiter
+
+if TYPE_CHECKING:
+    import socket
+    from pathlib import Path
+
+    from firmware.abi.handshake import Hello
+    from firmware.abi.ids import Feature
+    from firmware.link.descriptors import Packet
+
+PATIENCE_SECONDS: Final = 10.0
+"""How long a device may take to answer a hello, or to read what it is sent."""
+
+
+def connect(
+    path: Path,
+    name: str,
+    *,
+    device_index: int = 0,
+    purpose: Purpose = Purpose.WORK,
+    features: Feature = ALL_FEATURES,
+    patience_seconds: float = PATIENCE_SECONDS,
+) -> HostEnd:
+    """Attach to a device of the emulator that listens at `path`.
+
+    Args:
+        path: the emulator's socket.
+        name: name of this program, for people.
+        device_index: which device.
+        purpose: why.
+        features: features that the driver wants to use.
+        patience_seconds: how long to wait for the answer.
+
+    Raises:
+        Refused: the device says no.
+        AttachError: nobody listens there, the emulator is another user's, does not answer, or what
+            it sent cannot be mapped.
+        ContractError: the answer breaks the contract.
+        LinkLost: the emulator hung up.
+
+    Whatever is raised, nothing is left open.
+    """
+    hello = say_hello(name, device_index=device_index, purpose=purpose, features=features)
+    return attach(connect_socket(path), hello, patience_seconds=patience_seconds)
+
+
+def attach(
+    connection: socket.socket, hello: Hello, *, patience_seconds: float = PATIENCE_SECONDS
+) -> HostEnd:
+    """Say hello on a connected socket, which belongs to the link from now on (see `connect`)."""
+    with contextlib.ExitStack() as undo:
+        undo.callback(connection.close)
+        owner = peer_credentials(connection).uid
+        if owner != os.geteuid():
+            raise AttachError(
+                f"the emulator belongs to user {owner}, this process to user {os.geteuid()}"
+            )
+        welcome, descriptors = _exchange(connection, hello, patience_seconds)
+        undo.callback(descriptors.close)
+        segment = Segment.adopt(descriptors.peek(), welcome.segment_size)
+        undo.callback(segment.close)
+        superblock = check_segment(segment, welcome)
+        try:
+            peer = ProcessPeer(connection)
+        except OSError as error:
+            raise AttachError(f"the emulator cannot be watched: {error}") from error
+        os.close(descriptors.take())
+        doorbell = EventfdBell(descriptors.take())
+        interrupt = EventfdBell(descriptors.take())
+        undo.pop_all()
+    words = segment.words
+    liveness = Liveness(words, superblock, peer)
+    return HostEnd(
+        welcome=welcome,
+        superblock=superblock,
+        segment=segment,
+        doorbell=doorbell,
+        interrupt=interrupt,
+        carrier=SocketCarrier(connection, patience_seconds),
+        peer=peer,
+        liveness=liveness,
+        waiter=FutexWaiter(segment, liveness.check, lambda: may_spin(words, superblock)),
+        doorbells=Doorbells(words, superblock, doorbell),
+    )
+
+
+def _exchange(
+    connection: socket.socket, hello: Hello, patience_seconds: float
+) -> tuple[Welcome, Descriptors]:
+    """Say hello and return the answer of a device that attaches us, with its descriptors."""
+    connection.settimeout(patience_seconds)
+    try:
+        # A device that refuses before it listens has closed its end by now; its answer is there.
+        with contextlib.suppress(LinkLost):
+            send_packet(connection, hello.pack())
+        packet = _receive_answer(connection)
+    except TimeoutError as error:
+        raise AttachError(f"no answer to the hello within {patience_seconds} s") from error
+    except LinkLost as error:
+        raise AttachError(f"no answer to the hello: {error}") from error
+    connection.settimeout(None)
+    with contextlib.ExitStack() as undo:
+        undo.callback(packet.descriptors.close)
+        if packet.lost:
+            raise AttachError(
+                f"only {len(packet.descriptors)} descriptors of the welcome arrived: this process"
+                " is at its limit (RLIMIT_NOFILE)"
+            )
+        welcome = read_welcome(packet.data, hello, len(packet.descriptors))
+        undo.pop_all()
+    return welcome, packet.descriptors
+
+
+def _receive_answer(connection: socket.socket) -> Packet:
+    """Receive the device's answer, even when it closed its end without reading the hello."""
+    try:
+        return receive_packet(connection, Welcome.SIZE)
+    except LinkLost as error:
+        if not isinstance(error.__cause__, ConnectionResetError):
+            raise
+    # The kernel tells of the reset once, before it hands out what was sent earlier.
+    return receive_packet(connection, Welcome.SIZE)

@@ -1,0 +1,153 @@
+"""A device process for tests, which tells on request whether anything was lost.
+
+The child runs the real emulator (`device.shell`). A second task answers lines: `audit` runs every
+`Device.check` and tells what the process holds, so that a test can compare before and after.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import trio
+
+from device.core.spec import DeviceSpec
+from device.shell.emulator import Emulator, EmulatorConfig
+from tests.harness.children import Child, child, hear, say
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from firmware.abi.statistics import DeviceStatistics
+
+SMALL = 64 << 20
+"""Device memory of most tests, in bytes."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What a device process holds."""
+
+    free_bytes: int
+    table_bytes: int
+    objects: int
+    spaces: int
+    queues: int
+    exports: int
+    imports: int
+    clients: int
+    faults: int
+    descriptors: int
+    mappings: int
+
+    @classmethod
+    def of(cls, statistics: DeviceStatistics) -> Audit:
+        return cls(
+            free_bytes=statistics.free_bytes,
+            table_bytes=statistics.table_bytes,
+            objects=statistics.object_count,
+            spaces=statistics.space_count,
+            queues=statistics.queue_count,
+            exports=statistics.export_count,
+            imports=statistics.import_count,
+            clients=statistics.client_count,
+            faults=statistics.faults,
+            descriptors=len(os.listdir("/proc/self/fd")),  # noqa: PTH208 - names only
+            mappings=shared_mappings(),
+        )
+
+
+def shared_mappings() -> int:
+    """Return how many memory files of the emulator this process has mapped."""
+    return Path("/proc/self/maps").read_text().count("memfd:emuzero")
+
+
+class EmulatorProcess:
+    """A running device process."""
+
+    def __init__(self, process: Child, path: Path) -> None:
+        self.process = process
+        self.path = path
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def audit(self) -> Audit:
+        """Run every invariant in the device process and return what it holds.
+
+        Clients that died before this call are gone: the process looks for deaths first.
+        """
+        self.process.say("audit")
+        answer = self.process.hear()
+        assert answer.startswith("{"), answer
+        return Audit(**json.loads(answer))
+
+
+@contextmanager
+def emulator_process(
+    folder: Path,
+    *,
+    vram_size: int = SMALL,
+    device_count: int = 1,
+    spec: str = "",
+    image: bytes = b"",
+    on_demand: bool = False,
+) -> Generator[EmulatorProcess]:
+    """Run a device process whose socket is in `folder`."""
+    path = folder / "device.sock"
+    arguments = (path, vram_size, device_count, spec, image.hex(), "yes" if on_demand else "")
+    with child("tests.harness.emulator_process", "serve", *arguments) as process:
+        assert process.hear() == "ready"
+        yield EmulatorProcess(process, path)
+
+
+def serve(
+    path: str, vram_size: str, device_count: str, spec: str, image: str, on_demand: str
+) -> None:
+    """Be the device process."""
+    base = DeviceSpec.from_toml(spec + f"\nvram_size = {vram_size}\n")
+    config = EmulatorConfig(
+        socket_path=Path(path),
+        specs=(base,) * int(device_count),
+        image=bytes.fromhex(image) or None,
+        on_demand=bool(on_demand),
+    )
+    trio.run(_serve, config)
+
+
+async def _serve(config: EmulatorConfig) -> None:
+    emulator = Emulator(config)
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_answer, emulator, nursery.cancel_scope)
+            await emulator.run(ready=lambda: say("ready"))
+            nursery.cancel_scope.cancel()
+    finally:
+        emulator.close()
+
+
+async def _answer(emulator: Emulator, scope: trio.CancelScope) -> None:
+    while True:
+        await trio.lowlevel.wait_readable(sys.stdin.fileno())
+        line = hear()
+        if line != "audit":
+            scope.cancel()
+            return
+        await emulator.pump.settled()
+        say(json.dumps(_audit(emulator)))
+
+
+def _audit(emulator: Emulator) -> dict[str, int]:
+    for device in emulator.devices:
+        device.check()
+    return vars(Audit.of(emulator.devices[0].statistics()))
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,374 @@
+"""A session without a device: answers driver questions from a list, else the plainest way.
+
+`FakeSession.script` says what the next question of a kind is answered with; whatever is not
+scripted gets an answer as from a device that has everything. `asked` keeps every question. Two
+sessions on one `FakeDevice` share its exports, as two processes do.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from firmware.abi import control as c
+from firmware.abi import replies as r
+from firmware.abi.extensions import Extension
+from firmware.abi.faults import FaultReason, FaultRecord
+from firmware.abi.ids import Access, Feature
+from firmware.abi.segment import SpecBlock, Superblock
+from firmware.abi.status import Status
+from firmware.abi.work import Copy, Fill, decode_work
+from hostdriver.core import questions as q
+from hostdriver.core.results import ZeError
+from hostdriver.core.state import DeviceFacts, DriverState, ProcessFacts, begin
+from hostdriver.core.vaspace import VaSpace
+
+T = TypeVar("T")
+ARENA = (0x1000_0000_0000, 1 << 40)
+OUTSIDE = (0x5000_0000_0000, 1 << 40)
+RING_OFFSET = 0x4000
+
+
+def spec_block(**changes: int) -> SpecBlock:
+    """Return the specification of a device that has everything."""
+    values: dict[str, Any] = {
+        "name": b"fake".ljust(64, b"\0"),
+        "uuid": bytes(range(16)),
+        "vendor_id": 0x8086,
+        "device_id": 0xE0E0,
+        "pci_address": 0x300,
+        "subdevice_count": 0,
+        "vram_size": 8 << 30,
+        "max_allocation_size": 4 << 30,
+        "va_bits": 48,
+        "page_sizes": 0x40211000,
+        "timer_hz": 1_000_000_000,
+        "extensions": int(
+            Extension.EXT_IPC_MEM_HANDLE_TYPE | Extension.EXT_IPC_PHYS_MEM_HANDLE_RANGE
+        ),
+        "profile": 0,
+        "copy_engine_count": 2,
+        "compute_engine_count": 1,
+        "max_queues": 32,
+        "max_spaces": 64,
+        "max_objects": 1 << 20,
+        "max_range_objects": 0,
+        "min_ring_entries": 16,
+        "max_ring_entries": 8192,
+        "memory_bus_width": 4096,
+        "memory_clock_mhz": 3200,
+        "core_clock_mhz": 1600,
+    }
+    return SpecBlock(**(values | changes))
+
+
+def superblock(**changes: int) -> Superblock:
+    """Return the superblock of a segment that nobody maps."""
+    values: dict[str, Any] = {
+        "abi_major": 1,
+        "abi_minor": 0,
+        "device_index": 0,
+        "features": Feature(0),
+        "segment_size": 1 << 20,
+        "emulator_id": 0x1122_3344_5566_7788,
+        "client_id": 1,
+        "registers_offset": 0x1000,
+        "doorbells_offset": 0x2000,
+        "doorbell_count": 33,
+        "spec_offset": 0x400,
+        "control_ring_offset": 0x3000,
+        "control_ring_entries": 16,
+        "reply_ring_offset": 0x4000,
+        "reply_ring_entries": 16,
+        "fault_ring_offset": 0x5000,
+        "fault_ring_entries": 16,
+        "fences_offset": 0x6000,
+        "fence_count": 8,
+        "ring_pool_offset": 0x8000,
+        "ring_pool_size": 0x10000,
+        "payload_offset": 0x18000,
+        "payload_size": 0x1000,
+    }
+    return Superblock(**(values | changes))
+
+
+@dataclass(slots=True)
+class FakeDevice:
+    """What the sessions of one device share: its exports."""
+
+    exports: dict[bytes, c.Export] = field(default_factory=dict)
+    last: int = 0
+
+    def number(self) -> int:
+        """Return a new number."""
+        self.last += 1
+        return self.last
+
+
+class Memory:
+    """Bytes at any address; zero where nothing was stored."""
+
+    def __init__(self) -> None:
+        self._bytes: dict[int, int] = {}
+
+    def store(self, address: int, data: bytes) -> None:
+        self._bytes.update(enumerate(data, start=address))
+
+    def load(self, address: int, size: int) -> bytes:
+        return bytes(self._bytes.get(address + index, 0) for index in range(size))
+
+
+class FakeSession:
+    """Answers the questions of one process's driver."""
+
+    def __init__(self, device: FakeDevice | None = None, *, device_count: int = 1) -> None:
+        self.device = device or FakeDevice()
+        self.device_count = device_count
+        self.memory = Memory()
+        self.asked: list[q.AnyQuestion] = []
+        self.outside = VaSpace(*OUTSIDE)
+        self.tickets: dict[int, q.TicketFile] = {}
+        self.seqnos: dict[int, int] = defaultdict(int)
+        self._script: dict[type, deque[object]] = defaultdict(deque)
+
+    def script(self, kind: type, *answers: object) -> None:
+        """Answer the next questions, or control commands, of a kind; exceptions are thrown."""
+        self._script[kind].extend(answers)
+
+    def refuse(self, kind: type, status: Status, detail: int = 0) -> None:
+        """Refuse the next control command of a kind."""
+        self.script(kind, refused(kind, status, detail))
+
+    @property
+    def left(self) -> dict[str, int]:
+        """How many scripted answers nobody asked for, by kind."""
+        return {kind.__name__: len(answers) for kind, answers in self._script.items() if answers}
+
+    def commands(self, kind: type[T]) -> list[T]:
+        """Return the control commands of a kind that were sent."""
+        sent = [x.command for x in self.asked if isinstance(x, q.Control)]
+        return [command for command in sent if isinstance(command, kind)]
+
+    def questions(self, kind: type[T]) -> list[T]:
+        """Return the questions of a kind that were asked."""
+        return [question for question in self.asked if isinstance(question, kind)]
+
+    def run(self, operation: q.Operation[T]) -> T:
+        """Run an operation to its end."""
+        return Steps[T](self, operation).finish()
+
+    def state(self, *, pid: int = 100, has_arena: int = 1, **changes: int) -> DriverState:
+        """Return the state of a new process; `changes` go into the devices' specification."""
+        facts = ProcessFacts(
+            pid=pid,
+            devices=tuple(
+                DeviceFacts(superblock=superblock(device_index=index), spec=spec_block(**changes))
+                for index in range(self.device_count)
+            ),
+            arena=ARENA if has_arena else None,
+            socket="/run/fake.sock",
+        )
+        state = self.run(begin(facts))
+        self.asked.clear()
+        return state
+
+    def answer(self, question: q.AnyQuestion) -> object:
+        """Answer one question."""
+        self.asked.append(question)
+        kind = type(question.command) if isinstance(question, q.Control) else type(question)
+        if self._script[kind]:
+            scripted = self._script[kind].popleft()
+            if isinstance(scripted, BaseException):
+                raise scripted
+            return q.Answer(scripted) if isinstance(scripted, r.Reply) else scripted
+        if isinstance(question, q.Control):
+            return self._control(question.command)
+        return self._plain(question)
+
+    def _plain(self, question: q.AnyQuestion) -> object:
+        match question:
+            case q.Reserve(hint=0):
+                return self.outside.reserve(question.size, question.alignment)
+            case q.Reserve():
+                return question.hint
+            case q.Submit():
+                return self._submit(question)
+            case q.WaitWord():
+                return q.Waited(question.value, 0)
+            case q.StoreBytes():
+                self.memory.store(question.va, bytes(question.data))
+            case q.LoadBytes():
+                question.into[:] = self.memory.load(question.va, question.into.nbytes)
+            case q.Faults():
+                return ()
+            case _:
+                return self._about_tickets(question)
+        return None
+
+    def _about_tickets(self, question: q.AnyQuestion) -> object:
+        match question:
+            case q.MakeTicket():
+                number = 50 + self.device.number()
+                ticket = q.TicketFile(number, (1, number), question.content)
+                self.tickets[number] = ticket
+                return ticket
+            case q.ReadTicket():
+                return self.tickets.get(question.descriptor)
+            case q.DropTicket():
+                del self.tickets[question.ticket.descriptor]
+            case _:
+                pass
+        return None
+
+    def _submit(self, question: q.Submit) -> int:
+        for entry in question.commands:
+            command = decode_work(entry)
+            if isinstance(command, Copy):
+                data = self.memory.load(command.source, command.size_bytes)
+                self.memory.store(command.destination, data)
+            elif isinstance(command, Fill):
+                pattern = command.pattern[: command.pattern_size]
+                data = (pattern * (command.size_bytes // len(pattern) + 1))[: command.size_bytes]
+                self.memory.store(command.destination, data)
+        self.seqnos[question.queue] += len(question.commands)
+        return self.seqnos[question.queue]
+
+    def _control(self, command: c.ControlCommand) -> q.Answer:
+        head: dict[str, Any] = {
+            "opcode": int(command.OPCODE),
+            "status": Status.OK,
+            "request": command.request,
+        }
+        number = self.device.number()
+        descriptors: tuple[int, ...] = ()
+        reply: r.Reply
+        match command:
+            case c.SpaceCreate():
+                reply = r.SpaceCreated(**head, vmid=1, root_address=0)
+            case c.ObjectCreate():
+                count = int(command.kind is c.ObjectKind.SYSTEM)
+                descriptors = (1000 + number,) * count
+                reply = r.ObjectCreated(
+                    **head,
+                    object_id=number,
+                    size_bytes=command.size_bytes,
+                    bus_address=0,
+                    page_size=command.page_size,
+                    descriptors=count,
+                )
+            case c.Map() | c.Unmap() | c.Protect() | c.ProtectList():
+                reply = r.Mapped(**head, page_count=1)
+            case c.QueueCreate():
+                reply = r.QueueCreated(
+                    **head,
+                    queue_id=number,
+                    doorbell=number,
+                    ring_offset=RING_OFFSET,
+                    entry_count=command.entry_count,
+                )
+            case c.Export() | c.ExportOpen() | c.ExportPut():
+                reply = self._ipc(command, head)
+            case _:
+                reply = r.Done(**head)
+        return q.Answer(reply, b"", descriptors)
+
+    def _ipc(self, command: c.Export | c.ExportOpen | c.ExportPut, head: dict[str, Any]) -> r.Reply:
+        exports = self.device.exports
+        if isinstance(command, c.Export):
+            token = self.device.number().to_bytes(16, "little")
+            exports[token] = command
+            return r.Exported(
+                **head,
+                token=token,
+                size_bytes=command.size_bytes,
+                window_offset=command.va % 4096,
+                object_count=1,
+                device_index=0,
+            )
+        if command.token not in exports:
+            return refused(type(command), Status.BAD_TOKEN)
+        if isinstance(command, c.ExportPut):
+            del exports[command.token]
+            return r.Done(**head)
+        return r.Opened(
+            **head,
+            import_id=self.device.number(),
+            va=command.va,
+            mapped_size=-(-(command.window_offset + command.size_bytes) // 4096) * 4096,
+            window_offset=command.window_offset,
+            size_bytes=command.size_bytes,
+            object_count=1,
+        )
+
+
+class Steps(Generic[T]):
+    """One operation, taken from question to question."""
+
+    def __init__(self, session: FakeSession, operation: q.Operation[T]) -> None:
+        self._session = session
+        self._operation = operation
+        self.question: q.AnyQuestion | None = None
+        self.results: list[T] = []
+        self._go(None, None)
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is a result."""
+        return bool(self.results)
+
+    def step(self) -> None:
+        """Answer the question that waits."""
+        assert self.question is not None
+        try:
+            answer = self._session.answer(self.question)
+        except (ZeError, KeyboardInterrupt) as error:
+            self._go(None, error)
+        else:
+            self._go(answer, None)
+
+    def until(self, kind: type) -> None:
+        """Step until a question, or control command, of a kind waits for its answer."""
+        while not isinstance(self.question, kind) and not (
+            isinstance(self.question, q.Control) and isinstance(self.question.command, kind)
+        ):
+            self.step()
+
+    def finish(self) -> T:
+        """Step to the end and return the result."""
+        while not self.ended:
+            self.step()
+        return self.results[0]
+
+    def _go(self, answer: object, error: BaseException | None) -> None:
+        try:
+            send, throw = self._operation.send, self._operation.throw
+            self.question = send(answer) if error is None else throw(error)
+        except StopIteration as end:
+            self.question = None
+            self.results.append(end.value)
+
+
+def refused(kind: type, status: Status, detail: int = 0) -> r.Refused:
+    """Return the refusal of a control command of a kind."""
+    opcode = int(kind.OPCODE)  # type: ignore[attr-defined]
+    return r.Refused(opcode=opcode, status=status, request=0, detail=detail, expected=0)
+
+
+def fault(va: int, queue: int = 1, **changes: int) -> FaultRecord:
+    """Return the record of a read of memory that is not mapped."""
+    values: dict[str, Any] = {
+        "time_ticks": 0,
+        "seqno": 1,
+        "va": va,
+        "entry": 0,
+        "queue_id": queue,
+        "vmid": 1,
+        "tag": 0,
+        "reason": FaultReason.NOT_PRESENT,
+        "access": Access.READ,
+        "level": 3,
+        "opcode": 1,
+        "detail": 0,
+    }
+    return FaultRecord(**(values | changes))

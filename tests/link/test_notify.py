@@ -1,0 +1,144 @@
+"""Who is told of a store: one fence, then exactly those who asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from firmware.abi.registers import DEVICE_ASLEEP
+from firmware.abi.rings import TAIL_EVENT
+from firmware.link.bells import CallBell
+from firmware.link.notify import Doorbells, Notifier
+from firmware.link.ringshape import format_ring
+from firmware.link.segment import Segment
+from firmware.link.sleep import may_sleep
+from tests.harness.link_conformance import Stored
+from tests.harness.link_pairs import PLAN
+from tests.link.test_layout import BLOCK
+
+WORD, SLEEPERS, EVENT = 0x100, 0x104, 0x108
+RING = PLAN.ring_pool_offset
+
+
+class Recorder:
+    """Counts fences, wakes and rings in order."""
+
+    def __init__(self) -> None:
+        self.segment = Segment.in_process(PLAN.size)
+        self.trace: list[str] = []
+        self.bell = CallBell(lambda: self.trace.append("ring"))
+        self.notifier = Notifier(
+            self.segment, self.bell, wake=self.wake, fence=lambda: self.trace.append("fence")
+        )
+        self.doorbells = Doorbells(
+            self.segment.words, BLOCK, self.bell, fence=lambda: self.trace.append("fence")
+        )
+
+    def wake(self, address: int) -> int:
+        self.trace.append(f"wake {address - self.segment.address:#x}")
+        return 1
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+def test_nobody_is_told_who_did_not_ask(recorder: Recorder) -> None:
+    recorder.segment.words.store32(EVENT, 5)
+
+    recorder.notifier.notify([Stored(WORD, SLEEPERS), Stored(WORD, SLEEPERS, EVENT, 0, 3)])
+
+    assert recorder.trace == ["fence"]
+
+
+def test_sleepers_are_woken_on_their_word(recorder: Recorder) -> None:
+    recorder.segment.words.store32(SLEEPERS, 2)
+
+    recorder.notifier.notify([Stored(WORD, SLEEPERS)])
+
+    assert recorder.trace == ["fence", f"wake {WORD:#x}"]
+
+
+def test_a_list_of_notices_costs_one_fence_and_one_ring(recorder: Recorder) -> None:
+    recorder.segment.words.store32(SLEEPERS, 1)
+    recorder.segment.words.store32(EVENT, 1)
+
+    recorder.notifier.notify(
+        [
+            Stored(WORD, SLEEPERS, EVENT, 0, 1),
+            Stored(WORD + 64, SLEEPERS, EVENT, 1, 2),
+            Stored(WORD + 128, SLEEPERS, force=True),
+        ]
+    )
+
+    assert recorder.trace == ["fence", "wake 0x100", "wake 0x140", "wake 0x180", "ring"]
+
+
+@pytest.mark.parametrize(
+    ("event", "told"), [(0, True), (2, True), (3, False), (0xFFFF_FFFF, False)]
+)
+def test_the_bell_rings_when_the_index_passes_the_event(
+    recorder: Recorder, event: int, told: bool
+) -> None:
+    recorder.segment.words.store32(EVENT, event)
+
+    rang = recorder.notifier.notify([Stored(WORD, SLEEPERS, EVENT, 0, 3)])
+
+    assert ("ring" in recorder.trace) == rang == told
+
+
+def test_the_doorbell_word_is_stored_before_the_fence(recorder: Recorder) -> None:
+    format_ring(recorder.segment.view, RING, PLAN.reply_ring)
+    recorder.segment.words.store32(RING + TAIL_EVENT, 100)
+    at_fence: list[int] = []
+    doorbells = Doorbells(
+        recorder.segment.words,
+        BLOCK,
+        recorder.bell,
+        fence=lambda: at_fence.append(recorder.segment.words.load32(PLAN.doorbells_offset + 8)),
+    )
+
+    rang = doorbells.ring(2, RING, 0, 7)
+
+    assert at_fence == [7]
+    assert not rang
+
+
+@pytest.mark.parametrize(
+    ("asleep", "event", "rang"), [(0, 100, False), (1, 100, True), (0, 0, True), (1, 0, True)]
+)
+def test_the_device_is_rung_when_it_sleeps_or_armed_the_ring(
+    recorder: Recorder, asleep: int, event: int, rang: bool
+) -> None:
+    words = recorder.segment.words
+    words.store32(RING + TAIL_EVENT, event)
+    words.store32(PLAN.registers_offset + DEVICE_ASLEEP.offset, asleep)
+
+    assert recorder.doorbells.ring(1, RING, 0, 1) == rang
+
+    assert recorder.trace == (["fence", "ring"] if rang else ["fence"])
+
+
+def test_a_poke_always_rings(recorder: Recorder) -> None:
+    recorder.doorbells.poke()
+
+    assert recorder.trace == ["fence", "ring"]
+
+
+# Going to sleep
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_device_that_armed_looks_behind_a_fence_before_it_sleeps(waits: bool) -> None:
+    trace: list[str] = []
+
+    def work_waits() -> bool:
+        trace.append("look")
+        return waits
+
+    sleeps = may_sleep(
+        lambda: trace.append("arm"), work_waits, fence=lambda: trace.append("fence")
+    )
+
+    assert trace == ["arm", "fence", "look"]
+    assert sleeps is not waits
