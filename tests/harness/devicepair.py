@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from device.core.device import Device
 from device.core.effects import Disconnect, Effect, Halted, Notify, RunChunk, WakeAt
 from device.core.ports import Ports
 from device.core.spec import DeviceSpec
 from device.mcu import BootCode
 from firmware.abi.handshake import Purpose
-from firmware.image import reference_image
+from firmware.image import REFERENCE_LIMITS, REFERENCE_NOTE, build_image, reference_image
 from tests.harness.deviceworld import CountedTokens, HeapMemory, HeapPort
 from tests.harness.rawclient import RawClient
 
@@ -20,6 +22,17 @@ if TYPE_CHECKING:
     from firmware.abi.ids import Feature
 
 IMAGE = reference_image()
+SMALL_IMAGE = build_image(
+    REFERENCE_NOTE,
+    msgspec.structs.replace(
+        REFERENCE_LIMITS,
+        control_ring_entries=64,
+        max_ring_entries=64,
+        payload_size=1 << 16,
+        ring_pool_size=1 << 16,
+    ),
+)
+"""Firmware with small rings: segments are made in no time."""
 EMULATOR_ID = 0xE0E0_1234
 MOST_ROUNDS = 10_000
 

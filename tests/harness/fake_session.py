@@ -249,14 +249,7 @@ class FakeSession:
             case c.ObjectCreate():
                 count = int(command.kind is c.ObjectKind.SYSTEM)
                 descriptors = (1000 + number,) * count
-                reply = r.ObjectCreated(
-                    **head,
-                    object_id=number,
-                    size_bytes=command.size_bytes,
-                    bus_address=0,
-                    page_size=command.page_size,
-                    descriptors=count,
-                )
+                reply = object_created(number, command.size_bytes, count)
             case c.Map() | c.Unmap() | c.Protect() | c.ProtectList():
                 reply = r.Mapped(**head, page_count=1)
             case c.QueueCreate():
@@ -353,6 +346,20 @@ def refused(kind: type, status: Status, detail: int = 0) -> r.Refused:
     """Return the refusal of a control command of a kind."""
     opcode = int(kind.OPCODE)  # type: ignore[attr-defined]
     return r.Refused(opcode=opcode, status=status, request=0, detail=detail, expected=0)
+
+
+def object_created(object_id: int, size: int, descriptors: int) -> r.ObjectCreated:
+    """Return the reply that made a memory object."""
+    return r.ObjectCreated(
+        opcode=c.ControlOpcode.OBJECT_CREATE,
+        status=Status.OK,
+        request=0,
+        object_id=object_id,
+        size_bytes=size,
+        bus_address=0,
+        page_size=4096,
+        descriptors=descriptors,
+    )
 
 
 def fault(va: int, queue: int = 1, **changes: int) -> FaultRecord:

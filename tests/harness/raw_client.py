@@ -65,6 +65,8 @@ class RawQueue:
         self.created = created
         self.ring = Producer(client.end.segment.words, created.ring_offset)
         self.seqno = 0
+        self._ring_bell = client.end.doorbells.ring
+        self._wait = client.end.waiter.wait
 
     def submit(self, *commands: WorkCommand) -> int:
         """Publish commands; return the seqno of the last."""
@@ -74,22 +76,22 @@ class RawQueue:
         """Publish any bytes, a multiple of 64."""
         self.seqno += self.ring.put_many(commands)
         old, new = self.ring.publish()
-        at = self.created.ring_offset
-        self.client.end.doorbells.ring(self.created.doorbell, at, old, new)
+        self._ring_bell(self.created.doorbell, self.ring.header, old, new)
         return self.seqno
+
+    def reached(self, seqno: int) -> bool:
+        """Return whether a command is done, without waiting."""
+        return self.client.end.segment.words.load64(self.ring.header + COMPLETED) >= seqno
 
     def wait(self, seqno: int | None = None) -> bool:
         """Return True when `seqno` (default: the last) is done, False when the queue stopped."""
-        at = self.created.ring_offset
-        return self.client.end.waiter.wait(
-            WordWait(
-                word=at + COMPLETED,
-                target=self.seqno if seqno is None else seqno,
-                sleepers=at + COMPLETION_SLEEPERS,
-                status=at + COMPLETION_STATUS,
-            ),
-            PATIENCE_SECONDS,
+        at = self.ring.header
+        target = self.seqno if seqno is None else seqno
+        wide = True
+        wait = WordWait(
+            at + COMPLETED, target, at + COMPLETION_SLEEPERS, wide, at + COMPLETION_STATUS
         )
+        return self._wait(wait, PATIENCE_SECONDS)
 
     def run(self, *commands: WorkCommand) -> bool:
         """Submit and wait."""

@@ -1,0 +1,107 @@
+"""Specification files: TOML whose keys are the fields of `DeviceSpec`.
+
+Sizes are numbers of bytes or texts such as "8 GiB"; page sizes are a list of sizes, extensions a
+list of names.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from typing import TYPE_CHECKING, Final, cast
+
+from device.core._spec_checks import Latencies, Profile, SpecError
+from firmware.abi.extensions import EXTENSIONS_BY_NAME, Extension
+from firmware.abi.ids import PageSizes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+_SIZE: Final = re.compile(r"(\d+) ?(B|KiB|MiB|GiB|TiB)")
+_UNITS: Final = {"B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}
+
+
+def parse_size(key: str, value: object) -> int:
+    """Return a size in bytes, from a number or a text such as "64 KiB".
+
+    Raises:
+        SpecError: neither.
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise SpecError(key, 'bytes or a text such as "64 KiB"', repr(value))
+    return int(match[1]) << _UNITS[match[2]]
+
+
+def _parse_page_sizes(key: str, value: object) -> PageSizes:
+    known = {int(size) for size in PageSizes}
+    found = PageSizes(0)
+    for item in _items(key, value):
+        size = parse_size(key, item)
+        if size not in known:
+            raise SpecError(key, 'sizes among "4 KiB", "64 KiB", "2 MiB", "1 GiB"', repr(item))
+        found |= PageSizes(size)
+    return found
+
+
+def _parse_extensions(key: str, value: object) -> Extension:
+    found = Extension(0)
+    for item in _items(key, value):
+        if not isinstance(item, str) or item not in EXTENSIONS_BY_NAME:
+            raise SpecError(key, "names of Level Zero extensions", repr(item))
+        found |= EXTENSIONS_BY_NAME[item]
+    return found
+
+
+def _parse_profile(key: str, value: object) -> Profile:
+    profiles = {profile.name.lower(): profile for profile in Profile}
+    if not isinstance(value, str) or value not in profiles:
+        raise SpecError(key, " or ".join(profiles), repr(value))
+    return profiles[value]
+
+
+def _parse_latencies(key: str, value: object) -> Latencies:
+    if not isinstance(value, dict):
+        raise SpecError(key, "a table", repr(value))
+    table = cast("dict[str, int]", value)
+    _check_keys(table, [item.name for item in fields(Latencies)], f"{key}.")
+    return Latencies(**table)
+
+
+def _items(key: str, value: object) -> list[object]:
+    if not isinstance(value, list):
+        raise SpecError(key, "a list", repr(value))
+    return cast("list[object]", value)
+
+
+_PARSERS: Final[Mapping[str, Callable[[str, object], object]]] = {
+    "vram_size": parse_size,
+    "max_allocation_size": parse_size,
+    "interleave_bytes": parse_size,
+    "chunk_bytes": parse_size,
+    "page_sizes": _parse_page_sizes,
+    "extensions": _parse_extensions,
+    "profile": _parse_profile,
+    "latencies": _parse_latencies,
+}
+
+
+def parse_values(values: dict[str, object], known: Iterable[str]) -> None:
+    """Turn what a TOML document holds into arguments of `DeviceSpec`, in place.
+
+    Raises:
+        SpecError: a key that is not `known`, or a value that cannot be read.
+    """
+    _check_keys(values, known, "")
+    for key, value in values.items():
+        if key in _PARSERS:
+            values[key] = _PARSERS[key](key, value)
+
+
+def _check_keys(table: Mapping[str, object], known: Iterable[str], prefix: str) -> None:
+    names = sorted(known)
+    for key in table:
+        if key not in names:
+            raise SpecError(f"{prefix}{key}", f"one of {', '.join(names)}", "an unknown key")

@@ -1,0 +1,51 @@
+"""A client as the engines see it: words of its segment, fence slots, fault ring, own memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from device.core.engine.arguments import CLIENT_LIMIT
+from device.core.engine.faults import FaultReporter
+from device.core.memory import PagesWindow
+from firmware.link.words import Words
+
+if TYPE_CHECKING:
+    from device.core.ports import RemotePages
+    from firmware.abi.segment import Superblock
+
+
+@final
+class EngineClient:
+    """What the engines need of one client.
+
+    Owner: the device's record of the client, which keeps the segment mapped while a queue of it is
+    known to the scheduler. Nothing here survives the client.
+    """
+
+    __slots__ = (
+        "client_id",
+        "faults",
+        "fence_count",
+        "fences_offset",
+        "past_commands",
+        "window",
+        "words",
+    )
+
+    def __init__(
+        self,
+        client_id: int,
+        segment: memoryview | Words,
+        layout: Superblock,
+        pages: RemotePages,
+    ) -> None:
+        """Join the segment that `layout` describes; fault ring and registers are formatted."""
+        self.client_id = client_id
+        self.words = segment if isinstance(segment, Words) else Words(segment)
+        self.window = PagesWindow(pages, 0, CLIENT_LIMIT)
+        """The client's own memory, for commands that carry a client-memory flag."""
+        self.past_commands = 0
+        """Commands completed by queues that are gone."""
+        self.fences_offset = layout.fences_offset
+        self.fence_count = layout.fence_count
+        self.faults = FaultReporter(client_id, self.words, layout)

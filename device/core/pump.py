@@ -1,0 +1,189 @@
+"""One round of work: doorbells, control commands, engines."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final, final
+
+from device.core.effects import WakeAt
+from device.core.firmware import refusal
+from device.core.lifecycle import Trigger
+from firmware.abi.status import Status
+
+if TYPE_CHECKING:
+    from device.core.blocks import Blocks
+    from device.core.clients import Client
+    from device.core.effects import Effect
+    from device.core.firmware import Pending
+    from device.core.memory import Chunk
+    from device.core.micro_controller import MicroController
+    from device.core.publisher import Publisher
+    from device.core.supervisor import Supervisor
+
+CONTROL_BUDGET: Final = 32
+"""Control commands of one round, shared among the clients that have any."""
+
+
+@final
+class Pump:
+    """Finds what is to be done and has it done, for everybody in turn.
+
+    Owner: the device. It keeps nothing but whether the shell must call again (`dirty`) and whether
+    clients were asked to ring (`asleep`).
+    """
+
+    __slots__ = (
+        "_acknowledgements",
+        "_clients",
+        "_kick",
+        "_marked",
+        "_mcu",
+        "_publisher",
+        "_scheduler",
+        "_state",
+        "_supervisor",
+        "asleep",
+        "dirty",
+    )
+
+    def __init__(
+        self, blocks: Blocks, mcu: MicroController, publisher: Publisher, supervisor: Supervisor
+    ) -> None:
+        self._acknowledgements = blocks.acknowledgements
+        self._clients = blocks.state.clients
+        self._kick = blocks.scheduler.kick
+        # Always the same set: frames with memory errors.
+        self._marked = blocks.memory.local.ecc.marked
+        self._mcu = mcu
+        self._publisher = publisher
+        self._scheduler = blocks.scheduler
+        self._state = blocks.state
+        self._supervisor = supervisor
+        self.asleep = False
+        self.dirty = False
+        """Something changed outside of `work`: effects or replies may wait."""
+
+    @property
+    def has_work(self) -> bool:
+        """Whether another round is useful now."""
+        if self.dirty:
+            return True
+        # Doorbells first: they are what a device that polls waits for.
+        for client in self._clients.values():
+            doorbells = client.doorbells
+            if client.rung or doorbells.view.tobytes() != doorbells.seen:
+                return True
+            if client.control.active and client.control.has_work(self._state.now):
+                return True
+        return self._scheduler.has_work
+
+    def work(self, now: int) -> list[Effect]:
+        """Look at the doorbells, answer control commands, give each queue in line one turn."""
+        return self._work(self._look(now), now)
+
+    def poll(self, now: int) -> list[Effect] | None:
+        """Do as `work` does where there is something to do, else return None."""
+        # Not `has_work` and then `work`, which look at the same words twice: this is what a device
+        # that polls does all the time, and what stands between a doorbell and its command.
+        busy = self._look(now)
+        if not (self._scheduler.has_work or self.dirty or self._supervisor.effects):
+            for client in busy:
+                if client.control.has_work(now):
+                    break
+            else:
+                return None
+        return self._work(busy, now)
+
+    def _work(self, busy: list[Client], now: int) -> list[Effect]:
+        if self.asleep:
+            self.asleep = False
+            self._publisher.asleep(asleep=False)
+        if busy:
+            self._serve(busy, now)
+        effects: list[Effect] = []
+        supervisor = self._supervisor
+        if not supervisor.halted:
+            try:
+                effects = self._scheduler.work(now)
+            except Exception as bug:  # noqa: BLE001 - a bug costs one client its session, no more
+                self._end_after(bug)
+            if self._acknowledgements:
+                self._acknowledgements.poll()
+        if supervisor.effects:
+            effects = supervisor.take_effects() + effects
+        # Work commands change nothing that is published, unless they meet a memory error.
+        if busy or self.dirty or self._marked:
+            self._publisher.changes()
+        self.dirty = False
+        return effects
+
+    def chunk_done(self, chunk: Chunk) -> None:
+        """Take back a chunk; what waited for it goes on in the next round."""
+        self._scheduler.chunk_done(chunk)
+        self._acknowledgements.poll()
+        self.dirty = True
+
+    def prepare_sleep(self) -> None:
+        """Ask every client to ring."""
+        self.asleep = True
+        for client in self._clients.values():
+            client.control.arm()
+            for queue in client.queues.values():
+                queue.consumer.arm()
+        self._publisher.asleep(asleep=True)
+
+    def _look(self, now: int) -> list[Client]:
+        """Look at the doorbells; return the clients whose control rings may need service."""
+        busy: list[Client] = []
+        reset = False
+        kick = self._kick
+        for client in self._clients.values():
+            doorbells = client.doorbells
+            if client.rung:
+                client.rung = False
+                doorbells.kick_all(kick)
+                client.control.look()
+            elif (words := doorbells.view.tobytes()) != doorbells.seen:
+                if doorbells.take(words, kick):
+                    client.control.look()
+            elif client.control.active:
+                busy.append(client)
+                continue
+            else:
+                continue
+            client.engine.faults.take_acknowledgement()
+            if client.registers.at_doorbell(now):
+                reset |= client.counted
+            if client.control.active:
+                busy.append(client)
+        if reset and self._state.lifecycle.allows(Trigger.RESET):
+            self._supervisor.reset()
+        return busy
+
+    def _serve(self, clients: list[Client], now: int) -> None:
+        """Answer control commands, each client its share."""
+        budget = max(1, CONTROL_BUDGET // len(clients))
+        effects = self._supervisor.effects
+        for client in clients:
+            effects += client.control.serve(partial(self._handle, client), now, budget)
+            wake_at = client.control.wake_at if client.control.active else None
+            if wake_at is not None and wake_at > now:
+                effects.append(WakeAt(wake_at))
+
+    def _handle(self, client: Client, command: bytes) -> bytes | Pending:
+        """Answer one control command, whatever it is."""
+        firmware = self._mcu.firmware
+        if client.lost is not None or firmware is None:
+            return refusal(command, Status.DEVICE_LOST)
+        try:
+            return firmware.handle(client, command, self._state.now)
+        except Exception as bug:  # noqa: BLE001 - a bug costs one client its session, no more
+            self._supervisor.end_after(bug, client)
+            return refusal(command, Status.INTERNAL)
+
+    def _end_after(self, bug: Exception) -> None:
+        """End the client whose queue had its turn when an engine met a bug of ours."""
+        queue = self._scheduler.current
+        if queue is None:
+            raise bug
+        self._supervisor.end_after(bug, self._clients[queue.client.client_id])

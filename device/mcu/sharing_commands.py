@@ -1,0 +1,77 @@
+"""Commands on exports and imports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from device.core.mapping import Span
+from device.mcu.replies import done
+from device.mcu.routes import Deferred, route
+from firmware.abi.control import Export, ExportClose, ExportOpen, ExportPut
+from firmware.abi.replies import Exported, Opened
+from firmware.abi.status import Status
+
+if TYPE_CHECKING:
+    from device.core.clients import Client
+    from device.core.hardware import Hardware
+    from device.mcu.routes import Outcome, Route
+
+
+@final
+class SharingCommands:
+    """Carries out the commands on exports and imports; keeps nothing."""
+
+    def __init__(self, hardware: Hardware) -> None:
+        self._exports = hardware.exports
+        self._device_index = hardware.reports.device_index
+
+    def routes(self) -> list[Route]:
+        """Return the route of each command."""
+        return [
+            route(Export, self._export),
+            route(ExportOpen, self._open),
+            route(ExportClose, self._close),
+            route(ExportPut, self._put),
+        ]
+
+    def _export(self, client: Client, command: Export) -> Outcome:
+        made = self._exports.export(client, command.vmid, Span(command.va, command.size_bytes))
+        return Exported(
+            opcode=command.OPCODE,
+            status=Status.OK,
+            request=command.request,
+            token=made.token,
+            size_bytes=made.size,
+            window_offset=made.window_offset,
+            object_count=len(made.parts),
+            device_index=self._device_index,
+        )
+
+    def _open(self, client: Client, command: ExportOpen) -> Outcome:
+        opened = self._exports.open(
+            client,
+            command.vmid,
+            command.token,
+            command.rights,
+            command.va,
+            Span(command.window_offset, command.size_bytes),
+        )
+        export = opened.export
+        return Opened(
+            opcode=command.OPCODE,
+            status=Status.OK,
+            request=command.request,
+            import_id=opened.import_id,
+            va=opened.va,
+            mapped_size=opened.size,
+            window_offset=export.window_offset,
+            size_bytes=export.size,
+            object_count=len(export.parts),
+        )
+
+    def _close(self, client: Client, command: ExportClose) -> Outcome:
+        return Deferred(done(command), self._exports.close(client, command.import_id))
+
+    def _put(self, client: Client, command: ExportPut) -> Outcome:
+        self._exports.put(client, command.token)
+        return done(command)

@@ -1,0 +1,67 @@
+"""One client as the shell knows it: the device core's port to the other end of a link."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from device.shell.hostmemory import MemoryFile, ProcessPages, adopt
+from firmware.link.carrier import CarrierFull
+from firmware.link.descriptors import DescriptorsLost
+from firmware.link.errors import ContractError, LinkLost
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from device.core.ports import SharedFile
+    from firmware.abi.handshake import DescriptorNote
+    from firmware.link.ends import DeviceEnd
+
+
+@final
+class Connection:
+    """The port of one client (see `device.core.ports.ClientPort`).
+
+    Owner: the pump. It holds no state but the link's end, which the pump closes after the device
+    has detached the client.
+    """
+
+    __slots__ = ("end", "name", "pages")
+
+    def __init__(self, end: DeviceEnd, name: str) -> None:
+        self.end = end
+        self.name = name
+        self.pages = ProcessPages(end.peer.pid)
+
+    @property
+    def pid(self) -> int:
+        """Its process; 0 when that stands in another PID namespace."""
+        return self.end.peer.pid
+
+    @property
+    def segment(self) -> memoryview:
+        """Its segment."""
+        return self.end.segment.view
+
+    def take_descriptor(self, request: int, *, read_only: bool) -> SharedFile | str | None:
+        """Take the memory file that came with a request (see `ClientPort`)."""
+        try:
+            received = self.end.carrier.take(request)
+        except LinkLost:
+            return None
+        except (DescriptorsLost, ContractError) as error:
+            return str(error)
+        if received is None:
+            return None
+        with received.descriptors as descriptors:
+            if len(descriptors) != 1:
+                return f"{len(descriptors)} descriptors came with the request, expected 1"
+            return adopt(descriptors.take(), read_only=read_only)
+
+    def send_descriptors(self, note: DescriptorNote, files: Sequence[SharedFile]) -> bool:
+        """Send memory files; False when the client is gone or does not read."""
+        numbers = [file.descriptor for file in files if isinstance(file, MemoryFile)]
+        try:
+            self.end.carrier.send(note, numbers)
+        except (LinkLost, CarrierFull, OSError):
+            return False
+        return True

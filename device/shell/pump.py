@@ -1,0 +1,291 @@
+"""The pump: the one task in which all devices of an emulator work.
+
+Awake, it polls the doorbell words and never goes through trio's scheduler for a command; it gives
+way every millisecond. When nothing came for a moment it sleeps on one descriptor (see `poller`).
+Spinning adapts as waiting does in `firmware.link.waiting`: each spin that fails doubles the number
+of times that the pump sleeps at once, up to 64.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+import trio
+
+from device.core.effects import Disconnect, Halted, Notify, RunChunk, WakeAt
+from device.core.errors import InternalError
+from device.shell.poller import Poller
+from device.shell.roster import Roster
+from firmware.link.bells import EventfdBell
+from firmware.link.sleep import may_sleep
+from firmware.link.waiting import MOST_SLEEPS_BETWEEN_SPINS, SPIN_SECONDS, has_two_processors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from device.core.device import Device
+    from device.core.effects import Effect
+    from device.shell.connection import Connection
+    from device.shell.roster import Attached
+    from device.shell.workers import Workers
+
+BREATH_TICKS: Final = 1_000_000
+"""Longest time in which other tasks, deaths and finished chunks are not looked at: 1 ms."""
+SPIN_TICKS: Final = round(SPIN_SECONDS * 1e9)
+SCRUB_BYTES: Final = 1 << 20
+"""Bytes of former owners that are zeroed at a time before the pump sleeps (about 0.1 ms)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PumpStatistics:
+    """What the pump did since it began."""
+
+    turns: int
+    """Calls of `Device.work`."""
+    sleeps: int
+    """Times it slept on the poller."""
+    spins: int
+    """Times it spun before."""
+    clients: int
+    """Clients attached now."""
+
+
+@final
+class Pump:
+    """Runs the devices and carries out their effects.
+
+    Owner: the emulator. Invariants: devices are touched in the task that runs `run`, or by the
+    server between two of its steps (one thread, so never at once); a client is in the roster from
+    before its welcome until its device has detached it.
+    """
+
+    __slots__ = (
+        "_clock",
+        "_deadline_ticks",
+        "_devices",
+        "_emptied",
+        "_fell_asleep",
+        "_may_spin",
+        "_nudge",
+        "_poller",
+        "_roster",
+        "_sleep_next",
+        "_sleeps",
+        "_sleeps_after_failure",
+        "_spins",
+        "_turns",
+        "_workers",
+        "first_attached",
+    )
+
+    def __init__(
+        self,
+        devices: Sequence[Device],
+        clock: Callable[[], int],
+        workers: Workers,
+        *,
+        may_spin: bool = True,
+    ) -> None:
+        """Serve `devices`; `clock` gives device time in nanoseconds, by a clock that runs."""
+        self._devices = tuple(devices)
+        self._clock = clock
+        self._workers = workers
+        self._poller = Poller()
+        self._poller.on_readable(workers.bell.fileno(), self._collect)
+        self._nudge = EventfdBell()
+        self._poller.on_readable(self._nudge.fileno(), self._nudged)
+        self._roster = Roster(self._poller, self._ring, self.detach)
+        self._may_spin = may_spin and has_two_processors()
+        self._deadline_ticks: list[int | None] = [None] * len(self._devices)
+        self._sleep_next = 0
+        self._sleeps_after_failure = 0
+        self._turns = 0
+        self._sleeps = 0
+        self._spins = 0
+        self.first_attached = trio.Event()
+        """Set once a client was attached."""
+        self._emptied = trio.Event()
+        self._fell_asleep = trio.Event()
+
+    @property
+    def client_count(self) -> int:
+        """Clients attached now."""
+        return len(self._roster)
+
+    def attach(self, device_index: int, client_id: int, connection: Connection) -> Attached:
+        """Serve a client from now on; to be called before the client gets its welcome.
+
+        Raises:
+            OSError: no memory to watch it; it is not attached.
+        """
+        attached = self._roster.add(device_index, client_id, connection)
+        # Nobody asked this client to ring: the pump looks at its rings before it sleeps again.
+        self._nudge.ring()
+        self.first_attached.set()
+        return attached
+
+    async def when_empty(self) -> None:
+        """Return when no client is attached."""
+        while len(self._roster):
+            self._emptied = trio.Event()
+            await self._emptied.wait()
+
+    def detach(self, attached: Attached) -> None:
+        """End a client's session: the device takes back all it owned, the link is closed."""
+        if self._roster.remove(attached):
+            self._devices[attached.device_index].detach(attached.client_id, self._clock())
+            attached.close()
+            if not len(self._roster):
+                self._emptied.set()
+            # The device has to work on what is left, also when the server ended the session.
+            self._nudge.ring()
+
+    async def settled(self) -> None:
+        """Return once all deaths were seen, all rings looked at and no chunk is in flight."""
+        while True:
+            self._fell_asleep = trio.Event()
+            self._nudge.ring()
+            await self._fell_asleep.wait()
+            if not self._workers.in_flight:
+                return
+
+    async def run(self) -> None:
+        """Work until cancelled.
+
+        Raises:
+            InternalError: a device halted.
+        """
+        clock = self._clock
+        breath = clock() + BREATH_TICKS
+        while True:
+            now = clock()
+            if not self._turn(now) and not self._spin():
+                await self._sleep()
+            elif now >= breath:
+                await trio.lowlevel.checkpoint()
+                self._poller.dispatch()
+            else:
+                continue
+            breath = clock() + BREATH_TICKS
+
+    def close(self) -> None:
+        """Detach every client and let go of the poller; the pump does not run any more."""
+        for attached in self._roster.all():
+            self.detach(attached)
+        self._poller.close()
+        self._nudge.close()
+
+    def statistics(self) -> PumpStatistics:
+        """Return what the pump did."""
+        return PumpStatistics(self._turns, self._sleeps, self._spins, len(self._roster))
+
+    def _turn(self, now: int) -> bool:
+        """Let every device that has something to do work once; return whether any had."""
+        busy = False
+        for index, device in enumerate(self._devices):
+            deadline = self._deadline_ticks[index]
+            due = deadline is not None and now >= deadline
+            effects = device.work(now) if due else device.poll(now)
+            if effects is not None:
+                # A device that worked tells anew when it has to.
+                self._deadline_ticks[index] = None
+                self._turns += 1
+                self._carry_out(index, effects)
+                busy = True
+        return busy
+
+    def _ring(self, attached: Attached) -> None:
+        self._devices[attached.device_index].ring(attached.client_id)
+
+    def _carry_out(self, index: int, effects: list[Effect]) -> None:
+        """Do what a device asks for; clients are told before anything else happens to them."""
+        notices: dict[int, list[Notify]] = {}
+        others: list[RunChunk | WakeAt | Disconnect | Halted] = []
+        for effect in effects:
+            if isinstance(effect, Notify):
+                notices.setdefault(effect.client_id, []).append(effect)
+            else:
+                others.append(effect)
+        for client_id, told in notices.items():
+            attached = self._roster.find(index, client_id)
+            if attached is not None and attached.notifier.notify(told):
+                self._devices[index].note_interrupts(1)
+        for other in others:
+            self._do(index, other)
+
+    def _do(self, index: int, effect: RunChunk | WakeAt | Disconnect | Halted) -> None:
+        match effect:
+            case RunChunk():
+                self._workers.start(index, effect.chunk)
+            case WakeAt():
+                earlier = self._deadline_ticks[index]
+                tick = effect.tick if earlier is None else min(earlier, effect.tick)
+                self._deadline_ticks[index] = tick
+            case Disconnect():
+                attached = self._roster.find(index, effect.client_id)
+                if attached is not None:
+                    self.detach(attached)
+            case Halted():
+                raise InternalError(f"device {index} halted: {effect.reason}")
+
+    def _nudged(self) -> None:
+        self._nudge.clear()
+
+    def _collect(self) -> None:
+        """Give finished chunks back to their devices."""
+        for finished in self._workers.collect():
+            self._devices[finished.device_index].chunk_done(finished.chunk, self._clock())
+
+    def _spin(self) -> bool:
+        """Poll the doorbells for a moment; return whether there was something to do."""
+        if self._sleep_next:
+            self._sleep_next -= 1
+            return False
+        # Copies in flight need the interpreter: a spinning pump would take half of it from them.
+        if not self._may_spin or self._workers.in_flight or not len(self._roster):
+            return False
+        self._spins += 1
+        clock, turn = self._clock, self._turn
+        now = clock()
+        end = now + SPIN_TICKS
+        while now < end:
+            if turn(now):
+                self._sleeps_after_failure = 0
+                return True
+            now = clock()
+        longer = min(MOST_SLEEPS_BETWEEN_SPINS, max(1, 2 * self._sleeps_after_failure))
+        self._sleeps_after_failure = self._sleep_next = longer
+        return False
+
+    async def _sleep(self) -> None:
+        """Sleep until a bell, a death, a finished chunk or the next deadline."""
+        if any(device.scrub(SCRUB_BYTES) for device in self._devices):
+            await trio.lowlevel.checkpoint()
+            return
+        if self._poller.dispatch():
+            return
+        if not may_sleep(self._prepare_sleep, self._has_work):
+            await trio.lowlevel.checkpoint()
+            return
+        self._sleeps += 1
+        self._fell_asleep.set()
+        with trio.move_on_after(self._seconds_to_deadline()):
+            await trio.lowlevel.wait_readable(self._poller.fileno())
+        self._poller.dispatch()
+
+    def _prepare_sleep(self) -> None:
+        """Let every device ask its clients to ring; its next work takes that back."""
+        for device in self._devices:
+            device.prepare_sleep()
+
+    def _has_work(self) -> bool:
+        """Return whether a device has something to do; looks at every doorbell word."""
+        return any(device.has_work for device in self._devices)
+
+    def _seconds_to_deadline(self) -> float:
+        ticks = [tick for tick in self._deadline_ticks if tick is not None]
+        if not ticks:
+            return math.inf
+        return max(0.0, (min(ticks) - self._clock()) / 1e9)

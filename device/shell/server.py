@@ -1,0 +1,180 @@
+"""The server: accepts clients on a Unix socket and attaches them to their device."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, final
+
+import trio
+
+from device.core.errors import DeviceError
+from device.shell.connection import Connection
+from firmware.abi.handshake import HandshakeStatus, Welcome
+from firmware.abi.status import Status
+from firmware.link.errors import LinkError
+from firmware.link.handshake import Offer, examine, name_in
+from firmware.link.server import Attachment, is_same_user, receive_hello, refuse
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable, Sequence
+
+    from device.core.device import Device
+    from device.shell.pump import Pump
+    from firmware.link.handshake import Agreement
+
+HELLO_SECONDS: Final = 5.0
+"""Time in which a connection has to say hello."""
+MOST_GREETINGS: Final = 64
+"""Connections that may stand in the handshake at a time; more wait to be accepted."""
+REST_SECONDS: Final = 0.05
+"""Pause after the system had no descriptors left for a new connection."""
+_OUT_OF_RESOURCES: Final = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStatistics:
+    """What the server did since it began."""
+
+    accepted: int
+    """Connections accepted."""
+    attached: int
+    """Clients attached."""
+    refused: int
+    """Clients refused, or that never said hello."""
+
+
+@final
+class Server:
+    """Accepts connections and says yes or no to each.
+
+    Owner: the emulator, which also owns the listening socket.
+    """
+
+    __slots__ = (
+        "_accepted",
+        "_attached",
+        "_clock",
+        "_devices",
+        "_listener",
+        "_offer",
+        "_pump",
+        "_refused",
+    )
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        devices: Sequence[Device],
+        pump: Pump,
+        clock: Callable[[], int],
+    ) -> None:
+        listener.settimeout(0)
+        self._listener = listener
+        self._devices = tuple(devices)
+        self._pump = pump
+        self._clock = clock
+        self._offer = Offer(device_count=len(self._devices))
+        self._accepted = self._attached = self._refused = 0
+
+    def statistics(self) -> ServerStatistics:
+        """Return what the server did."""
+        return ServerStatistics(self._accepted, self._attached, self._refused)
+
+    async def run(self) -> None:
+        """Accept clients until cancelled."""
+        places = trio.Semaphore(MOST_GREETINGS)
+        async with trio.open_nursery() as nursery:
+            while True:
+                await places.acquire()
+                connection = await self._accept()
+                self._accepted += 1
+                nursery.start_soon(self._greet, connection, places)
+
+    async def _accept(self) -> socket.socket:
+        while True:
+            await trio.lowlevel.wait_readable(self._listener)
+            try:
+                connection, _ = self._listener.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                continue
+            except OSError as error:
+                if error.errno not in _OUT_OF_RESOURCES:
+                    raise
+                await trio.sleep(REST_SECONDS)
+                continue
+            connection.settimeout(0)
+            return connection
+
+    async def _greet(self, connection: socket.socket, places: trio.Semaphore) -> None:
+        """Attach or refuse one client; whatever it sends or does not send ends here."""
+        attached = False
+        try:
+            with trio.move_on_after(HELLO_SECONDS):
+                await trio.lowlevel.wait_readable(connection)
+                attached = self._answer(connection, receive_hello(connection))
+        except (LinkError, OSError):
+            attached = False
+        finally:
+            places.release()
+            if attached:
+                self._attached += 1
+            else:
+                self._refused += 1
+                connection.close()
+
+    def _answer(self, connection: socket.socket, packet: bytes) -> bool:
+        """Return whether the sender of `packet` was attached; else it was told why not."""
+        if not is_same_user(connection):
+            refuse(connection, self._offer.refuse(HandshakeStatus.PERMISSION))
+            return False
+        agreement = examine(packet, self._offer)
+        if isinstance(agreement, Welcome):
+            refuse(connection, agreement)
+            return False
+        try:
+            plan = self._devices[agreement.hello.device_index].segment_plan
+        except DeviceError as error:
+            refuse(connection, self._refusal(error))
+            return False
+        return self._attach(Attachment(connection, plan.size), agreement)
+
+    def _attach(self, attachment: Attachment, agreement: Agreement) -> bool:
+        """Let the device write the segment, then tell the client; return whether it is attached.
+
+        Raises:
+            LinkError, OSError: the client is gone, or cannot be watched; nothing is left.
+        """
+        hello = agreement.hello
+        device = self._devices[hello.device_index]
+        agreement = replace(agreement, features=agreement.features & device.features)
+        client = Connection(attachment.end, name_in(hello))
+        try:
+            client_id = device.attach(
+                client,
+                hello.purpose,
+                self._clock(),
+                features=agreement.features,
+                abi_minor=agreement.abi_minor,
+            )
+        except DeviceError as error:
+            attachment.refuse(self._refusal(error))
+            return False
+        try:
+            attached = self._pump.attach(hello.device_index, client_id, client)
+        except OSError:
+            device.detach(client_id, self._clock())
+            attachment.refuse(self._offer.refuse(HandshakeStatus.FULL))
+            raise
+        try:
+            attachment.welcome(agreement.welcome(attachment.end.segment.size, client_id))
+        except LinkError:
+            self._pump.detach(attached)
+            raise
+        return True
+
+    def _refusal(self, error: DeviceError) -> Welcome:
+        not_running = error.status is Status.DEVICE_LOST
+        status = HandshakeStatus.NOT_RUNNING if not_running else HandshakeStatus.FULL
+        return self._offer.refuse(status, error.detail)
