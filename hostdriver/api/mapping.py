@@ -1,0 +1,169 @@
+"""Mapping physical memory at reserved addresses, and taking it away again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from firmware.abi.control import Map, Unmap
+from firmware.abi.ids import ALL_RIGHTS, Rights
+from firmware.abi.replies import Mapped
+from hostdriver.api.exporting import revoke
+from hostdriver.api.validation import (
+    check_access,
+    check_alignment,
+    check_physical,
+    check_pointer,
+    check_reserved,
+    check_size,
+)
+from hostdriver.core.calls import call
+from hostdriver.core.enums import MemoryAccessAttribute
+from hostdriver.core.failures import invalid_argument, out_of_host_memory
+from hostdriver.core.physical import Mapping, MappingPhase, PhysicalKind
+from hostdriver.core.questions import MapDescriptor, ProtectNone
+from hostdriver.core.results import Refusal, failed
+from hostdriver.core.state import Profile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hostdriver.core.physical import PhysicalObject
+    from hostdriver.core.state import DriverState
+
+RIGHTS: Final = {
+    MemoryAccessAttribute.NONE: Rights.NONE,
+    MemoryAccessAttribute.READWRITE: ALL_RIGHTS,
+    MemoryAccessAttribute.READONLY: Rights.READ,
+}
+"""What each attribute is in a page table."""
+
+
+async def map_memory(
+    state: DriverState,
+    ptr: int | None,
+    size: int,
+    physical: PhysicalObject | None,
+    offset: int,
+    access: int,
+) -> None:
+    """Map part of a physical object at reserved addresses (zeVirtualMemMap).
+
+    Host memory is mapped for the CPU too, readable and writable whatever the attribute says, which
+    is about the device.
+
+    Raises:
+        ZeError: null or stale object; null pointer; unknown attribute; size 0 or no page multiple;
+            address or offset not on a page; not in one reservation, beyond the object, or mapped
+            already; no memory left for page tables. Nothing is mapped then.
+    """
+    source = check_physical(state, physical)
+    start = check_pointer(ptr)
+    attribute = check_access(access)
+    page = source.page_for(size)
+    check_size(size, page)
+    check_alignment(start, page)
+    check_alignment(offset, source.smallest_page, "offset")
+    reservation = check_reserved(state, start, size)
+    _check_mappable(state, source, start, size, offset)
+    mapping = Mapping(start, size, source, offset)
+    state.mappings.insert(start, start + size, mapping)
+    source.mapping_count += 1
+    try:
+        await _map_everywhere(state, mapping, RIGHTS[attribute])
+    except BaseException:
+        _forget(state, mapping)
+        raise
+    mapping.phase = MappingPhase.THERE
+    reservation.access.set(start, start + size, attribute)
+
+
+async def remove_mappings(state: DriverState, mappings: Sequence[Mapping]) -> None:
+    """Unmap mappings that follow each other in the address space, and nothing lies between.
+
+    Their plain IPC handles are put with them.
+
+    Raises:
+        ZeError: a call of another thread is at work on one of them; the device is lost.
+    """
+    changing = [mapping for mapping in mappings if mapping.phase is not MappingPhase.THERE]
+    if changing:
+        at = changing[0].start
+        raise invalid_argument(f"the mapping at {at:#x} is changing in another thread")
+    _set_phase(mappings, MappingPhase.LEAVING)
+    try:
+        await _unmap_on_devices(state, mappings)
+    except BaseException as error:
+        _set_phase(mappings, MappingPhase.THERE)
+        if isinstance(error, Refusal):
+            raise failed(error, f"the mapping at {mappings[0].start:#x} cannot go") from error
+        raise
+    for mapping in mappings:
+        if (export := state.exports.of_mapping(mapping)) is not None:
+            await revoke(state, export)
+        if mapping.physical.kind is PhysicalKind.HOST:
+            await ProtectNone(mapping.start, mapping.size)
+        _forget(state, mapping)
+        for entry in state.reservations.overlapping(mapping.start, mapping.end):
+            entry.value.access.set(mapping.start, mapping.end, MemoryAccessAttribute.NONE)
+
+
+def _check_mappable(
+    state: DriverState, source: PhysicalObject, start: int, size: int, offset: int
+) -> None:
+    if offset < 0 or offset + size > source.size:
+        raise invalid_argument(
+            f"{size:#x} bytes from offset {offset:#x} leave physical memory {source.id} of"
+            f" {source.size:#x} bytes"
+        )
+    is_once_only = state.profile is Profile.INTEL and source.kind is PhysicalKind.DEVICE
+    if is_once_only and source.mapping_count:
+        raise invalid_argument(f"physical memory {source.id} is mapped already")
+    if (other := next(state.mappings.overlapping(start, start + size), None)) is not None:
+        raise invalid_argument(f"{other.end - other.start:#x} bytes are mapped at {other.start:#x}")
+
+
+async def _map_everywhere(state: DriverState, mapping: Mapping, rights: Rights) -> None:
+    """Map on the device, then for the CPU where it can see the memory; both or none."""
+    source = mapping.physical
+    device = state.devices[source.device]
+    command = Map(
+        request=0,
+        vmid=device.vmid,
+        rights=rights,
+        va=mapping.start,
+        size_bytes=mapping.size,
+        object_id=source.object_id,
+        object_offset=mapping.offset,
+    )
+    try:
+        await call(device.index, command, Mapped)
+    except Refusal as refusal:
+        raise failed(refusal, f"mapping {mapping.size:#x} bytes at {mapping.start:#x}") from refusal
+    if source.descriptor is None:
+        return
+    problem = await MapDescriptor(source.descriptor, mapping.offset, mapping.start, mapping.size)
+    if problem is not None:
+        await _unmap_on_devices(state, [mapping])
+        raise out_of_host_memory(f"the CPU's mapping at {mapping.start:#x} failed: {problem}")
+
+
+async def _unmap_on_devices(state: DriverState, mappings: Sequence[Mapping]) -> None:
+    """Unmap neighbours with one command a device, which skips the holes between them."""
+    spans: dict[int, tuple[int, int]] = {}
+    for mapping in mappings:
+        first, _ = spans.get(mapping.physical.device, (mapping.start, 0))
+        spans[mapping.physical.device] = first, mapping.end
+    for index, (first, end) in spans.items():
+        vmid = state.devices[index].vmid
+        await call(index, Unmap(request=0, vmid=vmid, va=first, size_bytes=end - first), Mapped)
+
+
+def _set_phase(mappings: Sequence[Mapping], phase: MappingPhase) -> None:
+    for mapping in mappings:
+        mapping.phase = phase
+
+
+def _forget(state: DriverState, mapping: Mapping) -> None:
+    """Remove a mapping that is nowhere any more from the books."""
+    state.mappings.remove(mapping.start)
+    mapping.physical.mapping_count -= 1

@@ -1,0 +1,133 @@
+"""Memory by its pointer: which allocation holds it, and copies for a caller who waits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hostdriver.api.structures import AddressRange
+from hostdriver.api.validation import ADDRESS_LIMIT, check_pointer
+from hostdriver.core import copies
+from hostdriver.core.failures import address_not_found, invalid_argument, invalid_size
+from hostdriver.core.physical import MappingPhase, PhysicalKind
+from hostdriver.core.state import Profile
+
+if TYPE_CHECKING:
+    from hostdriver.core.state import DeviceState, DriverState
+
+_PATTERN_SIZES = frozenset({1, 2, 4, 8, 16})
+
+
+def get_address_range(state: DriverState, ptr: int | None) -> AddressRange:
+    """Return base and size of the memory that holds a pointer (zeMemGetAddressRange).
+
+    Opened memory: the exported window. Mapped memory: the mapping, or with profile `intel` the
+    reservation around it.
+
+    Raises:
+        ZeError: null pointer; no memory is there.
+    """
+    pointer = check_pointer(ptr)
+    opened = state.imports.at(pointer)
+    if opened is not None:
+        window = AddressRange(opened.value.pointer, opened.value.size)
+        if 0 <= pointer - window.base < window.size:
+            return window
+    reserved = state.reservations.at(pointer)
+    if reserved is not None and state.profile is Profile.INTEL:
+        return AddressRange(reserved.value.start, reserved.value.size)
+    mapped = state.mappings.at(pointer)
+    if mapped is not None and mapped.value.phase is MappingPhase.THERE:
+        return AddressRange(mapped.value.start, mapped.value.size)
+    raise address_not_found(f"no memory of this driver is at {pointer:#x}")
+
+
+async def copy(state: DriverState, destination: int | None, source: int | None, size: int) -> None:
+    """Copy between two device-visible ranges and wait until it is done.
+
+    Raises:
+        ZeError: null pointer; a range that passes 2^64; memory of two devices; an address that
+            cannot be read or written (DEVICE_LOST, with the fault in the description).
+    """
+    to = _check_range(destination, size, "destination")
+    start = _check_range(source, size, "source")
+    device = _device_of(state, to, start)
+    if size:
+        await copies.copy(state, device, to, start, size)
+
+
+async def fill(state: DriverState, destination: int | None, pattern: bytes, size: int) -> None:
+    """Fill a device-visible range with a pattern and wait until it is done.
+
+    Raises:
+        ZeError: null pointer; a pattern that is not 1, 2, 4, 8 or 16 bytes; a range that passes
+            2^64; an address that cannot be written (DEVICE_LOST).
+    """
+    to = _check_range(destination, size, "destination")
+    if len(pattern) not in _PATTERN_SIZES:
+        raise invalid_size(f"the pattern has {len(pattern)} bytes, expected 1, 2, 4, 8 or 16")
+    if size:
+        await copies.fill(state, _device_of(state, to), to, pattern, size)
+
+
+async def write(state: DriverState, destination: int | None, data: memoryview) -> None:
+    """Copy bytes of the caller to device-visible memory and wait until they are there.
+
+    Raises:
+        ZeError: null pointer; a range that passes 2^64; an address that cannot be written
+            (DEVICE_LOST).
+    """
+    to = _check_range(destination, data.nbytes, "destination")
+    if data.nbytes:
+        await copies.write(state, _device_of(state, to), to, data)
+
+
+async def read(state: DriverState, source: int | None, into: memoryview) -> None:
+    """Copy device-visible memory to the caller's bytes and wait until they are there.
+
+    Raises:
+        ZeError: null pointer; a range that passes 2^64; an address that cannot be read
+            (DEVICE_LOST).
+    """
+    start = _check_range(source, into.nbytes, "source")
+    if into.nbytes:
+        await copies.read(state, _device_of(state, start), start, into)
+
+
+def check_host_range(state: DriverState, ptr: int | None, size: int) -> int:
+    """Return the start of a range that the CPU can use: host memory without a hole.
+
+    Raises:
+        ZeError: null pointer; a hole; device memory.
+    """
+    start = _check_range(ptr, size, "ptr")
+    hole = state.mappings.first_gap(start, start + size)
+    if hole is not None:
+        raise address_not_found(f"no memory of this driver is at {hole:#x}")
+    for entry in state.mappings.overlapping(start, start + size):
+        if entry.value.physical.kind is not PhysicalKind.HOST:
+            raise invalid_argument(f"the memory at {entry.start:#x} is out of the CPU's reach")
+    return start
+
+
+def _check_range(ptr: int | None, size: int, name: str) -> int:
+    start = check_pointer(ptr, name)
+    if size < 0 or start + size > ADDRESS_LIMIT:
+        raise invalid_argument(f"{size:#x} bytes at {name} {start:#x} pass the address space's end")
+    return start
+
+
+def _device_of(state: DriverState, *pointers: int) -> DeviceState:
+    """Return the device that sees the memory at all pointers; unknown ones are seen by any.
+
+    Raises:
+        ZeError: two devices' memory.
+    """
+    found: set[int] = set()
+    for pointer in pointers:
+        if (mapped := state.mappings.at(pointer)) is not None:
+            found.add(mapped.value.physical.device)
+        elif (opened := state.imports.at(pointer)) is not None:
+            found.add(opened.value.device)
+    if len(found) > 1:
+        raise invalid_argument("the copy is between two devices without access to each other")
+    return state.devices[found.pop() if found else 0]

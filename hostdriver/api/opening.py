@@ -1,0 +1,157 @@
+"""IPC, the importer's side: opening memory that another process exported, and closing it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from firmware.abi.control import ExportClose, ExportOpen
+from firmware.abi.extensions import Extension
+from firmware.abi.ids import ALL_RIGHTS, PAGE_SIZE, VA_LIMIT
+from firmware.abi.ipc import ExportKind, Ticket
+from firmware.abi.replies import Done, Opened
+from firmware.abi.status import Status
+from hostdriver.api.exporting import check_handle_bytes
+from hostdriver.api.validation import check_device, check_extension, check_flags, check_pointer
+from hostdriver.core.addresses import Place, give_addresses, take_addresses
+from hostdriver.core.calls import call
+from hostdriver.core.enums import IpcMemoryFlags
+from hostdriver.core.failures import invalid_argument, out_of_host_memory, unknown
+from hostdriver.core.ipc import ByDescriptor, Named, Nonsense, settle, understand
+from hostdriver.core.physical import Import, page_size_for
+from hostdriver.core.questions import ReadTicket
+from hostdriver.core.results import Refusal, ZeResult, failed
+from hostdriver.core.vaspace import align_up
+
+if TYPE_CHECKING:
+    from hostdriver.core.state import DeviceState, DriverState
+
+_MEMORY: Final = (ExportKind.ALLOCATION, ExportKind.RANGE)
+_MEANINGS: Final = {Status.LIMIT: ZeResult.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY}
+
+
+async def open_handle(state: DriverState, device: int | None, handle: bytes, flags: int = 0) -> int:
+    """Open exported memory at a new address of this process (zeMemOpenIpcHandle).
+
+    Returns:
+        Where the exported window begins; it reads and writes the exporter's very bytes.
+
+    Raises:
+        ZeError: null device; unknown flag; bytes that name no live export of this emulator; the
+            extension that the handle needs is switched off; no address space, no device memory for
+            page tables. Nothing is open then.
+    """
+    target = check_device(state, device)
+    check_flags(IpcMemoryFlags, flags, "flags")
+    check_handle_bytes(handle)
+    named = await _named_by(state, handle)
+    if named.kind is ExportKind.RANGE:
+        check_extension(target, Extension.EXT_IPC_PHYS_MEM_HANDLE_RANGE)
+    _check_named(named, target)
+    size = align_up(named.offset + named.size, PAGE_SIZE)
+    place = await take_addresses(state, size, page_size_for(size))
+    if place is None:
+        raise out_of_host_memory(f"no address space is left for {size:#x} bytes")
+    try:
+        opened = await _open(target, named, place)
+    except BaseException as error:
+        await _undo(state, place, error)
+        if isinstance(error, Refusal):
+            raise failed(error, "the handle cannot be opened", _MEANINGS) from error
+        raise
+    opening = Import(
+        device=target.index,
+        import_id=opened.import_id,
+        start=place.va,
+        reserved=place.size,
+        pointer=place.va + named.offset,
+        size=named.size,
+        in_arena=place.in_arena,
+    )
+    state.imports.insert(opening.start, opening.end, opening)
+    return opening.pointer
+
+
+async def close_handle(state: DriverState, ptr: int | None) -> None:
+    """Close opened memory (zeMemCloseIpcHandle): mappings and addresses are gone.
+
+    Raises:
+        ZeError: null pointer; not a pointer that `open_handle` gave, or closed already.
+    """
+    pointer = check_pointer(ptr)
+    entry = state.imports.at(pointer)
+    if entry is None:
+        raise invalid_argument(f"nothing that is open begins at {pointer:#x}")
+    opening = entry.value
+    if opening.pointer != pointer:
+        raise invalid_argument(
+            f"{pointer:#x} is not the pointer that was opened, {opening.pointer:#x}"
+        )
+    if opening.leaving:
+        raise invalid_argument(f"{pointer:#x} is being closed by another thread")
+    opening.leaving = True
+    try:
+        await call(opening.device, ExportClose(request=0, import_id=opening.import_id), Done)
+    except BaseException as error:
+        opening.leaving = False
+        if isinstance(error, Refusal):
+            raise failed(error, f"the memory at {pointer:#x} cannot be closed") from error
+        raise
+    state.imports.remove(opening.start)
+    await give_addresses(state, Place(opening.start, opening.reserved, opening.in_arena))
+
+
+async def _named_by(state: DriverState, handle: bytes) -> Named:
+    """Return the export that a handle names, going by its descriptor where that decides."""
+    meaning = understand(handle, state.emulator_id)
+    if isinstance(meaning, ByDescriptor):
+        ticket = await ReadTicket(meaning.descriptor, Ticket.SIZE)
+        meaning = settle(
+            meaning,
+            None if ticket is None else ticket.content,
+            state.emulator_id,
+            is_own=ticket is not None and state.exports.owns(ticket.identity),
+        )
+    if isinstance(meaning, Nonsense):
+        where = f" (emulator at {state.facts.socket})" if state.facts.socket else ""
+        raise invalid_argument(meaning.reason + where)
+    return meaning
+
+
+def _check_named(named: Named, device: DeviceState) -> None:
+    if named.kind not in _MEMORY:
+        raise invalid_argument(f"the handle names {named.kind.name}, expected memory")
+    if named.device != device.index:
+        raise invalid_argument(
+            f"the memory is on device {named.device}, and device {device.index} has no access to it"
+        )
+    if not named.size or named.offset + named.size > VA_LIMIT:
+        raise invalid_argument(
+            f"the handle tells {named.size:#x} bytes at offset {named.offset:#x}, which no address"
+            " space holds"
+        )
+
+
+async def _open(device: DeviceState, named: Named, place: Place) -> Opened:
+    command = ExportOpen(
+        request=0,
+        vmid=device.vmid,
+        rights=ALL_RIGHTS,
+        token=named.token,
+        va=place.va,
+        size_bytes=named.size,
+        window_offset=named.offset,
+    )
+    opened = await call(device.index, command, Opened)
+    if opened.va != place.va or opened.mapped_size > place.size:
+        await call(device.index, ExportClose(request=0, import_id=opened.import_id), Done)
+        raise unknown(
+            f"the device mapped {opened.mapped_size:#x} bytes at {opened.va:#x}, expected at most"
+            f" {place.size:#x} at {place.va:#x}"
+        )
+    return opened
+
+
+async def _undo(state: DriverState, place: Place, error: BaseException) -> None:
+    """Give the addresses back, unless the coroutine may not ask any more."""
+    if place.in_arena or isinstance(error, Exception):
+        await give_addresses(state, place)

@@ -1,0 +1,123 @@
+"""Structures of the specification: descriptors that calls take, properties that they return.
+
+Names are the specification's in Python's spelling (`ze_physical_mem_desc_t.size` is
+`PhysicalMemDesc.size`). What the specification chains through `pNext` is a sequence of descriptors,
+in any order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+
+from hostdriver.core.enums import (
+    ContextFlags,
+    DevicePropertyFlags,
+    DeviceType,
+    IpcMemHandleTypeFlags,
+    PhysicalMemFlags,
+    StructureType,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NO_CONTEXT_FLAGS: Final = ContextFlags(0)
+ON_DEVICE: Final = PhysicalMemFlags.ALLOCATE_ON_DEVICE
+DEFAULT_HANDLE: Final = IpcMemHandleTypeFlags.DEFAULT
+
+
+class ChainedDesc:
+    """Base of what may stand in a chain."""
+
+    __slots__ = ()
+    stype: ClassVar[StructureType]
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownDesc:
+    """A structure that this driver does not know, as real programs chain them."""
+
+    stype: int
+
+
+@dataclass(frozen=True, slots=True)
+class IpcMemHandleTypeExtDesc(ChainedDesc):
+    """Which kind of IPC handle is wanted."""
+
+    stype: ClassVar[StructureType] = StructureType.IPC_MEM_HANDLE_TYPE_EXT_DESC
+    type_flags: IpcMemHandleTypeFlags = DEFAULT_HANDLE
+
+
+@dataclass(frozen=True, slots=True)
+class IpcPhysMemHandleRangeExtDesc(ChainedDesc):
+    """Export a window of this size, whatever objects are mapped along it."""
+
+    stype: ClassVar[StructureType] = StructureType.IPC_PHYS_MEM_HANDLE_RANGE_EXT_DESC
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContextDesc:
+    """How a context is made."""
+
+    flags: ContextFlags = NO_CONTEXT_FLAGS
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalMemDesc:
+    """How physical memory is made."""
+
+    size: int
+    flags: PhysicalMemFlags = ON_DEVICE
+    """0 is ALLOCATE_ON_DEVICE."""
+    p_next: Sequence[ChainedDesc | UnknownDesc] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalMemProperties:
+    """What a physical memory object is."""
+
+    id: int
+    """Never used again in a process."""
+    size: int
+
+
+class AddressRange(NamedTuple):
+    """The memory that holds a pointer."""
+
+    base: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceProperties:
+    """What a device is."""
+
+    type: DeviceType
+    vendor_id: int
+    device_id: int
+    flags: DevicePropertyFlags
+    subdevice_id: int
+    core_clock_rate: int
+    """Megahertz."""
+    max_mem_alloc_size: int
+    max_hardware_contexts: int
+    max_command_queue_priority: int
+    timer_resolution: int
+    """Ticks a second."""
+    timestamp_valid_bits: int
+    uuid: bytes
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceMemoryProperties:
+    """One memory of a device."""
+
+    max_clock_rate: int
+    """Megahertz."""
+    max_bus_width: int
+    """Bits."""
+    total_size: int
+    name: str

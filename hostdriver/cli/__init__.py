@@ -1,0 +1,3 @@
+"""The command line: `emuzero serve`, `emuzero status`, `emuzero demo` and their exit codes."""
+
+__all__: list[str] = []

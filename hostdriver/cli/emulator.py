@@ -1,0 +1,71 @@
+"""The emulator in this process: the one module of the command line that knows the device.
+
+It composes specifications and the device's shell, nothing else. Importing it brings trio and numpy
+along, so that only `emuzero serve` does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import trio
+
+from device.core.spec import DeviceSpec, Profile, SpecError
+from device.shell.emulator import Emulator, EmulatorConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from firmware.abi.registers import DeviceStatus
+
+PROFILES: Final = tuple(profile.name.lower() for profile in Profile)
+
+
+class Powered(NamedTuple):
+    """One device after its boot."""
+
+    spec: DeviceSpec
+    status: DeviceStatus
+
+
+def make_spec(text: str, *, vram_size: int | None, profile: str | None) -> DeviceSpec:
+    """Return the specification in a TOML document, with what the command line says instead.
+
+    Raises:
+        SpecError: a value that no device can have.
+    """
+    spec = DeviceSpec.from_toml(text)
+    if profile is not None:
+        spec = replace(spec, profile=Profile[profile.upper()])
+    if vram_size is not None:
+        spec = replace(spec, vram_size=vram_size)
+    return spec
+
+
+def serve(
+    specs: tuple[DeviceSpec, ...],
+    socket_path: Path,
+    *,
+    image: bytes | None,
+    on_demand: bool,
+    ready: Callable[[tuple[Powered, ...]], None],
+) -> None:
+    """Run an emulator until a signal, or on demand until nobody needs it; `ready` when it listens.
+
+    Raises:
+        AttachError: the socket cannot be bound.
+        OSError: the system gives no memory or descriptors.
+    """
+    config = EmulatorConfig(specs=specs, socket_path=socket_path, image=image, on_demand=on_demand)
+    emulator = Emulator(config)
+    try:
+        powered = tuple(Powered(device.spec, device.status) for device in emulator.devices)
+        trio.run(partial(emulator.run, ready=partial(ready, powered)))
+    finally:
+        emulator.close()
+
+
+__all__ = ["PROFILES", "DeviceSpec", "Powered", "SpecError", "make_spec", "serve"]

@@ -1,0 +1,196 @@
+"""`emuzero serve`: run an emulator in this process until it is told to end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+import click
+
+from firmware.abi.paging import Pte
+from firmware.abi.registers import Phase
+from firmware.image import REASONS, ImageError, load
+from firmware.link.errors import AttachError
+from hostdriver.cli import emulator
+from hostdriver.cli.console import say, warn
+from hostdriver.cli.exits import BadInput, CommandError
+from hostdriver.cli.hostlimits import memory_limits
+from hostdriver.cli.sizes import SIZE, format_size
+from hostdriver.cli.specfile import read_file, read_spec
+from hostdriver.runtime.discovery import find_socket
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hostdriver.cli.emulator import DeviceSpec, Powered
+
+MAX_DEVICES: Final = 1 << Pte.peer.width
+"""As many as a page-table entry can name."""
+EPILOG: Final = """\b
+Exit codes:
+  0  told to end (SIGINT, SIGTERM), or the last client has left
+  1  cannot run: the socket is taken, memory or descriptors ran out, a device halted
+  2  wrong command line, specification or image file
+
+A firmware image that the devices refuse is no error: they stay in their boot state, which
+`emuzero status` shows with the reason."""
+
+
+@click.command(epilog=EPILOG)
+@click.option(
+    "--devices", type=click.IntRange(1, MAX_DEVICES), default=1, help="Devices; 1 by default."
+)
+@click.option("--vram", type=SIZE, help="Memory of each device, such as 2GiB; 8GiB by default.")
+@click.option("--spec", type=click.Path(path_type=Path), help="Device specification, a TOML file.")
+@click.option(
+    "--profile",
+    type=click.Choice(emulator.PROFILES),
+    help="Behaviour where specification and real drivers differ.",
+)
+@click.option(
+    "--socket", type=click.Path(path_type=Path), help="Where to listen; else EMUZERO_SOCKET."
+)
+@click.option(
+    "--firmware", type=click.Path(path_type=Path), help="Firmware image; else the reference one."
+)
+@click.option("--on-demand", is_flag=True, help="End when the last client has left.")
+@click.option(
+    "--ready-fd", type=click.IntRange(0), help="Descriptor that gets a JSON line when ready."
+)
+@click.option("--json", "as_json", is_flag=True, help="Say what runs as a JSON object.")
+def command(  # noqa: PLR0913 - one for each option
+    *,
+    devices: int,
+    vram: int | None,
+    spec: Path | None,
+    profile: str | None,
+    socket: Path | None,
+    firmware: Path | None,
+    on_demand: bool,
+    ready_fd: int | None,
+    as_json: bool,
+) -> None:
+    """Run an emulator in the foreground.
+
+    It prints one line when the first client can connect, and ends at Ctrl-C or SIGTERM.
+    """
+    if ready_fd is not None:
+        _check_descriptor(ready_fd)
+    made = read_spec(spec, vram_size=vram, profile=profile)
+    image = None if firmware is None else read_file(firmware)
+    _warn_of_memory(devices * made.vram_size)
+    path = _socket_path(socket)
+
+    def ready(powered: Sequence[Powered]) -> None:
+        _warn_of_refusals(powered, image)
+        announcement = json.dumps(describe(path, powered))
+        # Clients may need the emulator even if nobody reads what it says.
+        with contextlib.suppress(BrokenPipeError):
+            say(announcement if as_json else headline(path, powered))
+        if ready_fd is not None:
+            with contextlib.suppress(BrokenPipeError):
+                os.write(ready_fd, announcement.encode() + b"\n")
+            os.close(ready_fd)
+
+    _run((made,) * devices, path, image, ready, on_demand=on_demand)
+
+
+def describe(path: Path, powered: Sequence[Powered]) -> dict[str, object]:
+    """Return what runs, as it is written in JSON (see docs/status.md)."""
+    return {
+        "schema": 1,
+        "socket": str(path),
+        "pid": os.getpid(),
+        "devices": [
+            {
+                "index": index,
+                "name": device.spec.name,
+                "vram_size": device.spec.vram_size,
+                "phase": device.status.phase.name,
+                "boot_error": device.status.boot_error.name,
+            }
+            for index, device in enumerate(powered)
+        ],
+    }
+
+
+def headline(path: Path, powered: Sequence[Powered]) -> str:
+    """Return what runs in one line."""
+    first = powered[0].spec
+    what = f"{len(powered)} devices with {format_size(first.vram_size)} each"
+    if len(powered) == 1:
+        what = f"{first.name} with {format_size(first.vram_size)}"
+    return f"emuzero: {what} at {path} (process {os.getpid()})"
+
+
+def _check_descriptor(number: int) -> None:
+    try:
+        os.fstat(number)
+    except OSError as error:
+        raise BadInput(f"--ready-fd: descriptor {number} is not open") from error
+
+
+def _socket_path(given: Path | None) -> Path:
+    try:
+        return find_socket(given)
+    except AttachError as error:
+        raise CommandError(str(error)) from error
+
+
+def _warn_of_memory(wanted: int) -> None:
+    """Warn when device memory may outgrow what the host gives; it is taken only as it is used."""
+    tightest = next(iter(memory_limits()), None)
+    if tightest is not None and wanted > tightest.free_bytes:
+        warn(
+            f"{format_size(wanted)} of device memory exceed {tightest.source},"
+            f" {format_size(tightest.free_bytes)}: programs that use more may be killed"
+        )
+
+
+def _warn_of_refusals(powered: Sequence[Powered], image: bytes | None) -> None:
+    for index, device in enumerate(powered):
+        if device.status.phase is not Phase.RUNNING:
+            reason = _why(device, image)
+            warn(f"device {index} stays in its boot state, clients are refused: {reason}")
+
+
+def _why(device: Powered, image: bytes | None) -> str:
+    """Return why an image was refused, in the words of whoever can say it best."""
+    try:
+        load(image or b"")
+    except ImageError as error:
+        return str(error)
+    reason = REASONS[device.status.boot_error]
+    return f"firmware image refused ({device.status.boot_error.name}): {reason.meaning}"
+
+
+def _run(
+    specs: tuple[DeviceSpec, ...],
+    path: Path,
+    image: bytes | None,
+    ready: Callable[[Sequence[Powered]], None],
+    *,
+    on_demand: bool,
+) -> None:
+    try:
+        emulator.serve(specs, path, image=image, on_demand=on_demand, ready=ready)
+    except AttachError as error:
+        raise CommandError(f"{error}; --socket listens elsewhere") from error
+    except OSError as error:
+        raise CommandError(f"the emulator cannot run: {error}") from error
+    except ExceptionGroup as group:
+        # A bug of ours: whoever reports it needs more than a line.
+        traceback.print_exception(group)
+        raise CommandError(f"the emulator ended: {_first(group)}") from group
+
+
+def _first(error: Exception) -> Exception:
+    """Return the first error in a group of groups."""
+    while isinstance(error, ExceptionGroup):
+        inner = cast("ExceptionGroup[Exception]", error)
+        error = inner.exceptions[0]
+    return error

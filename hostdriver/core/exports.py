@@ -1,0 +1,94 @@
+"""What this process exports: handles by token, counted where the same memory has one handle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from hostdriver.core.ipc import Named, token_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hostdriver.core.physical import Mapping
+    from hostdriver.core.questions import TicketFile
+
+
+@final
+@dataclass(slots=True, eq=False)
+class OwnExport:
+    """One export of this process."""
+
+    named: Named
+    handle: bytes
+    ticket: TicketFile
+    mapping: Mapping | None
+    """The mapping whose one handle it is; None for a window, where every get makes another."""
+    uses: int = 1
+    """Gets without a put."""
+
+
+@final
+class ExportTable:
+    """The live exports of one process.
+
+    Owner: the driver state. Invariants: every export stands under its token; a mapping has at most
+    one export; `uses` is above zero.
+    """
+
+    __slots__ = ("_by_identity", "_by_mapping", "_by_token")
+
+    def __init__(self) -> None:
+        self._by_token: dict[bytes, OwnExport] = {}
+        self._by_mapping: dict[Mapping, OwnExport] = {}
+        self._by_identity: dict[tuple[int, int], OwnExport] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_token)
+
+    def __iter__(self) -> Iterator[OwnExport]:
+        """Iterate over the exports as they are now."""
+        return iter(tuple(self._by_token.values()))
+
+    def add(self, export: OwnExport) -> None:
+        """Enter a new export."""
+        self._by_token[export.named.token] = export
+        self._by_identity[export.ticket.identity] = export
+        if export.mapping is not None:
+            self._by_mapping[export.mapping] = export
+
+    def discard(self, export: OwnExport) -> None:
+        """Remove an export; does nothing when it is gone already."""
+        self._by_token.pop(export.named.token, None)
+        self._by_identity.pop(export.ticket.identity, None)
+        if export.mapping is not None and self._by_mapping.get(export.mapping) is export:
+            del self._by_mapping[export.mapping]
+
+    def of_mapping(self, mapping: Mapping) -> OwnExport | None:
+        """Return the one export of a mapping."""
+        return self._by_mapping.get(mapping)
+
+    def of_handle(self, handle: bytes) -> OwnExport | None:
+        """Return the export that a handle of this process names, by token, else by descriptor."""
+        by_token = self._by_token.get(token_of(handle))
+        if by_token is not None:
+            return by_token
+        number = int.from_bytes(handle[:4], "little", signed=True)
+        if any(handle[4:]):
+            return None
+        return next((e for e in self._by_token.values() if e.ticket.descriptor == number), None)
+
+    def owns(self, identity: tuple[int, int]) -> bool:
+        """Return whether a file is the ticket of an export of this process."""
+        return identity in self._by_identity
+
+    def check(self) -> None:
+        """Raise AssertionError when an invariant is broken."""
+        for token, export in self._by_token.items():
+            if export.named.token != token or export.uses < 1:
+                raise AssertionError(f"export of token {token.hex()} has {export.uses} uses")
+            if self._by_identity.get(export.ticket.identity) is not export:
+                raise AssertionError(f"the ticket of token {token.hex()} is unknown")
+        for mapping, export in self._by_mapping.items():
+            if self._by_token.get(export.named.token) is not export:
+                raise AssertionError(f"the export of the mapping at {mapping.start:#x} is gone")

@@ -1,0 +1,109 @@
+"""Physical memory objects of the application, and where they are mapped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, final
+
+from firmware.abi.ids import PAGE_SIZE
+
+MEDIUM_PAGE: Final = 64 << 10
+LARGE_PAGE: Final = 2 << 20
+
+
+class PhysicalKind(Enum):
+    """Where the bytes are."""
+
+    DEVICE = "device"
+    HOST = "host"
+
+
+def page_size_for(size: int) -> int:
+    """Return the page size to which memory of `size` bytes on the device is aligned."""
+    return LARGE_PAGE if size >= LARGE_PAGE else MEDIUM_PAGE
+
+
+@final
+@dataclass(slots=True, eq=False)
+class PhysicalObject:
+    """One physical memory object.
+
+    Owner: the driver state of the process that made it. It may be destroyed while nothing maps it
+    and no call is about to; exports keep its memory at the device, not this record.
+    """
+
+    id: int
+    """Number that the process never uses again."""
+    device: int
+    kind: PhysicalKind
+    object_id: int
+    """Number by which the device knows it."""
+    size: int
+    descriptor: int | None = None
+    """Its memory file, for mappings that the CPU sees (host memory)."""
+    mapping_count: int = 0
+    """Mappings, those that a call is about to make or end included."""
+    destroyed: bool = False
+
+    @property
+    def smallest_page(self) -> int:
+        """Granularity of its mappings."""
+        return PAGE_SIZE if self.kind is PhysicalKind.HOST else MEDIUM_PAGE
+
+    def page_for(self, size: int) -> int:
+        """Return what address and size of a mapping of `size` bytes must be multiples of."""
+        return PAGE_SIZE if self.kind is PhysicalKind.HOST else page_size_for(size)
+
+
+class MappingPhase(Enum):
+    """Where a mapping is in its life."""
+
+    COMING = "coming"
+    """The device was asked to make it."""
+    THERE = "there"
+    LEAVING = "leaving"
+    """The device was asked to remove it."""
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Mapping:
+    """One zeVirtualMemMap: part of a physical object at a virtual address."""
+
+    start: int
+    size: int
+    physical: PhysicalObject
+    offset: int
+    """First byte of the object that it shows."""
+    phase: MappingPhase = MappingPhase.COMING
+
+    @property
+    def end(self) -> int:
+        """First address behind it."""
+        return self.start + self.size
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Import:
+    """Memory of another process that was opened from an IPC handle."""
+
+    device: int
+    import_id: int
+    """Number by which the device knows it."""
+    start: int
+    """First address that was reserved for it."""
+    reserved: int
+    """Bytes reserved."""
+    pointer: int
+    """What the application got: where the exporter's window begins."""
+    size: int
+    """Bytes of the window."""
+    in_arena: bool
+    leaving: bool = False
+
+    @property
+    def end(self) -> int:
+        """First address behind the reservation."""
+        return self.start + self.reserved

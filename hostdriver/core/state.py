@@ -1,0 +1,168 @@
+"""What the driver knows of one process: its devices, addresses, mappings, imports and exports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final, final
+
+from firmware.abi.control import SpaceCreate
+from firmware.abi.extensions import Extension
+from firmware.abi.replies import SpaceCreated
+from hostdriver.core.calls import call
+from hostdriver.core.exports import ExportTable
+from hostdriver.core.intervals import IntervalMap
+from hostdriver.core.lanes import LanePool
+from hostdriver.core.physical import Import, Mapping, PhysicalObject
+from hostdriver.core.questions import CloseDescriptor, DropTicket
+from hostdriver.core.reservations import Reservation
+from hostdriver.core.vaspace import VaSpace
+
+if TYPE_CHECKING:
+    from firmware.abi.segment import SpecBlock, Superblock
+
+
+_NO_EXTENSIONS: Final = Extension(0)
+
+
+class Profile(IntEnum):
+    """Which behaviour the device asks of its driver where documents and drivers differ."""
+
+    SPEC = 0
+    INTEL = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceFacts:
+    """What a runner knows of a device once it is attached."""
+
+    superblock: Superblock
+    spec: SpecBlock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessFacts:
+    """What a runner knows of the application's process."""
+
+    pid: int
+    devices: tuple[DeviceFacts, ...]
+    arena: tuple[int, int] | None
+    """Start and size of the address space that was reserved at once, without access."""
+    disabled_extensions: Extension = _NO_EXTENSIONS
+    """Extensions that this process does without."""
+    socket: str = ""
+    """Where the emulator listens, for messages only."""
+
+
+@final
+@dataclass(slots=True, eq=False)
+class DeviceState:
+    """One device as this process uses it."""
+
+    index: int
+    spec: SpecBlock
+    payload_size: int
+    extensions: Extension
+    """What the device offers and the process has not switched off."""
+    vmid: int
+    """The process's address space on it."""
+    lanes: LanePool
+
+    @property
+    def is_range_export_on(self) -> bool:
+        """Whether windows over several objects may be exported and opened."""
+        return Extension.EXT_IPC_PHYS_MEM_HANDLE_RANGE in self.extensions
+
+
+@final
+@dataclass(slots=True, eq=False)
+class DriverState:
+    """Everything that one process has.
+
+    Owner: whoever runs its coroutines; it begins anew after a fork. Invariants: mappings lie inside
+    reservations; reservations, imports and the driver's own staging memory never overlap; an
+    object's `mapping_count` is the number of mappings that name it.
+    """
+
+    facts: ProcessFacts
+    devices: tuple[DeviceState, ...]
+    arena: VaSpace | None
+    reservations: IntervalMap[Reservation] = field(default_factory=IntervalMap[Reservation])
+    mappings: IntervalMap[Mapping] = field(default_factory=IntervalMap[Mapping])
+    imports: IntervalMap[Import] = field(default_factory=IntervalMap[Import])
+    exports: ExportTable = field(default_factory=ExportTable)
+    physical: dict[int, PhysicalObject] = field(default_factory=dict[int, PhysicalObject])
+    last_id: int = 0
+    note: str = ""
+    """What the last call ignored, in words."""
+
+    @property
+    def profile(self) -> Profile:
+        """Behaviour where documents and drivers differ."""
+        return Profile(self.devices[0].spec.profile)
+
+    @property
+    def emulator_id(self) -> int:
+        """Number of the emulator, part of every handle."""
+        return self.facts.devices[0].superblock.emulator_id
+
+    def next_id(self) -> int:
+        """Return a number that this process never had before."""
+        self.last_id += 1
+        return self.last_id
+
+    def check(self) -> None:
+        """Raise AssertionError when an invariant is broken."""
+        for intervals in (self.reservations, self.mappings, self.imports):
+            intervals.check()
+        self.exports.check()
+        counts = dict.fromkeys(self.physical, 0)
+        for entry in self.mappings:
+            mapping = entry.value
+            counts[mapping.physical.id] += 1
+            reservation = self.reservations.at(mapping.start)
+            if reservation is None or not reservation.value.holds(mapping.start, mapping.size):
+                raise AssertionError(f"the mapping at {mapping.start:#x} is in no reservation")
+        for entry_ in self.reservations:
+            entry_.value.access.check()
+        for number, physical in self.physical.items():
+            if physical.mapping_count != counts[number]:
+                raise AssertionError(
+                    f"object {number} counts {physical.mapping_count} mappings, has"
+                    f" {counts[number]}"
+                )
+
+
+async def finish(state: DriverState) -> None:
+    """Close the descriptors that a process holds; its devices take the rest by themselves."""
+    for physical in state.physical.values():
+        if physical.descriptor is not None:
+            descriptor, physical.descriptor = physical.descriptor, None
+            await CloseDescriptor(descriptor)
+    for export in state.exports:
+        state.exports.discard(export)
+        await DropTicket(export.ticket)
+
+
+async def begin(facts: ProcessFacts) -> DriverState:
+    """Make the state of a process that has just attached: an address space on each device.
+
+    Raises:
+        Refusal: a device has no room for an address space.
+        ZeError: a device is lost.
+    """
+    devices: list[DeviceState] = []
+    for index, device in enumerate(facts.devices):
+        created = await call(index, SpaceCreate(request=0), SpaceCreated)
+        devices.append(
+            DeviceState(
+                index=index,
+                spec=device.spec,
+                payload_size=device.superblock.payload_size,
+                extensions=Extension(device.spec.extensions) & ~facts.disabled_extensions,
+                vmid=created.vmid,
+                lanes=LanePool(),
+            )
+        )
+    arena = None if facts.arena is None else VaSpace(*facts.arena)
+    return DriverState(facts=facts, devices=tuple(devices), arena=arena)

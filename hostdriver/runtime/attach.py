@@ -1,0 +1,85 @@
+"""Attaching this process to an emulator: one session for each of its devices."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from firmware.abi.handshake import HandshakeStatus
+from firmware.link.client import connect
+from firmware.link.errors import AttachError, LinkError, Refused
+from hostdriver.core.results import ZeError, ZeResult
+from hostdriver.runtime.discovery import find_socket
+from hostdriver.runtime.ondemand import ensure_listener
+from hostdriver.runtime.runner import Runner
+from hostdriver.runtime.session import Session
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from firmware.link.ends import HostEnd
+
+_REFUSALS: Final = {
+    HandshakeStatus.VERSION: ZeResult.ZE_RESULT_ERROR_UNSUPPORTED_VERSION,
+    HandshakeStatus.NOT_RUNNING: ZeResult.ZE_RESULT_ERROR_NOT_AVAILABLE,
+    HandshakeStatus.FULL: ZeResult.ZE_RESULT_ERROR_NOT_AVAILABLE,
+    HandshakeStatus.PERMISSION: ZeResult.ZE_RESULT_ERROR_INSUFFICIENT_PERMISSIONS,
+}
+
+_STARTS: Final = 2
+"""How often an emulator is started for one connection: it may leave with its last client."""
+
+
+def attach(
+    socket: str | os.PathLike[str] | None = None,
+    *,
+    name: str = "",
+    start: Callable[[Path], None] | None = None,
+) -> Runner:
+    """Attach to every device of an emulator.
+
+    Args:
+        socket: where it listens; None looks where `find_socket` says.
+        name: what this program is called, for people; by default the program's file.
+        start: starts an emulator at a path when nobody listens there; None: never.
+
+    Raises:
+        ZeError: there is no emulator, or it refuses; nothing is left open.
+    """
+    try:
+        path = find_socket(socket)
+        title = name or Path(sys.argv[0] or sys.executable).name
+        return Runner(_sessions(path, title, start), socket=str(path))
+    except Refused as error:
+        result = _REFUSALS.get(error.status, ZeResult.ZE_RESULT_ERROR_UNINITIALIZED)
+        raise ZeError(result, str(error)) from error
+    except LinkError as error:
+        raise ZeError(ZeResult.ZE_RESULT_ERROR_UNINITIALIZED, str(error)) from error
+
+
+def _sessions(path: Path, name: str, start: Callable[[Path], None] | None) -> list[Session]:
+    """Return a session for every device, or none at all."""
+    ends = [_first_end(path, name, start)]
+    try:
+        for index in range(1, ends[0].welcome.device_count):
+            ends.append(connect(path, name, device_index=index))  # noqa: PERF401 - closed if one fails
+        return [Session(end) for end in ends]
+    except BaseException:
+        for end in ends:
+            end.close()
+        raise
+
+
+def _first_end(path: Path, name: str, start: Callable[[Path], None] | None) -> HostEnd:
+    """Attach to device 0, starting an emulator when there is none, or it leaves just now."""
+    for _ in range(_STARTS):
+        try:
+            return connect(path, name)
+        except AttachError as error:
+            answers = isinstance(error, Refused) or isinstance(error.__cause__, TimeoutError)
+            if start is None or answers:
+                raise
+            ensure_listener(path, start)
+    return connect(path, name)

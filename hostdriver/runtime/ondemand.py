@@ -1,0 +1,154 @@
+"""Starting an emulator when none runs: in the background, once, whoever asks first.
+
+The emulator is nobody's child, so that no program's wait() ever sees it: a shell starts it in a
+session of its own and is gone. Standard input is empty, output goes to a log beside the socket, and
+of the program's descriptors it gets one pipe, whose end tells that it died before it listened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from firmware.link.errors import AttachError
+from firmware.link.runtime_dir import connect_socket
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+
+PATIENCE_SECONDS: Final = 20.0
+"""How long an emulator may take to listen."""
+_LOOK_SECONDS: Final = 0.005
+_LOG_TAIL: Final = 2000
+_ROOT: Final = Path(__file__).resolve().parents[2]
+_IN_BACKGROUND: Final = '"$@" </dev/null &'
+
+
+def emulator_command(path: Path) -> list[str]:
+    """Return the command line of an emulator that listens at `path` and leaves with its clients."""
+    return [sys.executable, "-m", "hostdriver.cli", "serve", "--on-demand", "--socket", str(path)]
+
+
+def log_of(path: Path) -> Path:
+    """Return where an emulator that was started on demand logs."""
+    return path.with_suffix(".log")
+
+
+def start_emulator(path: Path) -> None:
+    """Start an emulator at `path` and return when it listens.
+
+    Raises:
+        AttachError: it ended, or does not listen in time; the text holds the end of its log.
+    """
+    start_command(path, emulator_command(path))
+
+
+def start_command(path: Path, command: Sequence[str]) -> None:
+    """Run a command in the background and return when somebody listens at `path`.
+
+    Raises:
+        AttachError: see `start_emulator`.
+    """
+    alive, held = os.pipe()
+    try:
+        with log_of(path).open("ab") as log:
+            subprocess.run(
+                ["/bin/sh", "-c", _IN_BACKGROUND, "sh", *command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(held,),
+                cwd="/",
+                env=_environment(),
+                start_new_session=True,
+                check=True,
+            )
+        os.close(held)
+        held = -1
+        _await_listener(path, alive)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise AttachError(f"no emulator could be started: {error}") from error
+    finally:
+        os.close(alive)
+        if held >= 0:
+            os.close(held)
+
+
+@contextlib.contextmanager
+def starting(path: Path) -> Generator[None]:
+    """Keep others from starting an emulator at the same socket meanwhile.
+
+    Raises:
+        AttachError: the lock file cannot be made.
+    """
+    try:
+        descriptor = os.open(
+            path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode=0o600
+        )
+    except OSError as error:
+        raise AttachError(f"no emulator can be started at {path}: {error}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def listens(path: Path) -> bool:
+    """Return whether somebody listens at a socket."""
+    try:
+        connect_socket(path, blocking=False).close()
+    except AttachError as error:
+        # Too many wait already: somebody is there.
+        return isinstance(error.__cause__, BlockingIOError)
+    return True
+
+
+def ensure_listener(path: Path, start: Callable[[Path], None]) -> None:
+    """Have somebody listen at `path`: whoever does already, or what `start` starts.
+
+    Raises:
+        AttachError: nothing could be started.
+    """
+    if listens(path):
+        return
+    with starting(path):
+        if not listens(path):
+            start(path)
+
+
+def _await_listener(path: Path, alive: int) -> None:
+    """Wait until somebody listens, or the pipe tells that nobody will."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    poll = select.poll()
+    poll.register(alive, select.POLLIN)
+    while not listens(path):
+        ended = bool(poll.poll(_LOOK_SECONDS * 1000))
+        if ended and not listens(path):
+            raise AttachError(f"the emulator ended before it listened; its log: {_tail(path)}")
+        if time.monotonic() > deadline:
+            raise AttachError(
+                f"the emulator does not listen after {PATIENCE_SECONDS} s; its log: {_tail(path)}"
+            )
+
+
+def _tail(path: Path) -> str:
+    """Return the end of the log at `path`."""
+    try:
+        text = log_of(path).read_bytes()[-_LOG_TAIL:].decode(errors="replace").strip()
+    except OSError as error:
+        return str(error)
+    return text or "(empty)"
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment, in which this very package is found whatever the folder is."""
+    search = os.environ.get("PYTHONPATH", "")
+    return {**os.environ, "PYTHONPATH": f"{_ROOT}{os.pathsep}{search}" if search else str(_ROOT)}

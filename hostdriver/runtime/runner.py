@@ -1,0 +1,227 @@
+"""The blocking runner: carries driver coroutines out in the thread that calls.
+
+A coroutine runs under one lock from question to question, and the lock is free while a question is
+answered. So the driver's state needs no locks of its own, and no thread waits for another's wait.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import TYPE_CHECKING, Final, assert_never, final
+
+from hostdriver.core.failures import device_lost
+from hostdriver.core.questions import (
+    CloseDescriptor,
+    Control,
+    DropTicket,
+    Faults,
+    LoadBytes,
+    MakeTicket,
+    MapDescriptor,
+    Operation,
+    Pause,
+    ProtectNone,
+    ReadTicket,
+    Release,
+    Reserve,
+    ResultT,
+    StoreBytes,
+    Submit,
+    WaitWord,
+)
+from hostdriver.runtime.address_space import AddressSpace
+from hostdriver.runtime.tickets import drop_ticket, make_ticket, read_ticket
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TypeAlias
+
+    from hostdriver.core.questions import Answer, AnyQuestion, ProcessQuestion
+    from hostdriver.runtime.session import Session
+
+    Observer: TypeAlias = Callable[[AnyQuestion, object], None]
+
+PAUSE_SECONDS: Final = 0.001
+LEAVE_SECONDS: Final = 2.0
+"""Longest time that `close` waits for threads that are inside; address space stays if one is."""
+_CLOSED: Final = "the driver was closed"
+
+
+@final
+class Runner:
+    """Answers the questions of this process's driver.
+
+    Owner: whoever attached. It owns the sessions and the address space. Invariant: `_inside` counts
+    the threads that are answering a question. A child after fork calls `abandon` on its copy.
+    """
+
+    __slots__ = (
+        "_changed",
+        "_closed",
+        "_inside",
+        "_interrupted",
+        "_monitor",
+        "_pausing",
+        "_space",
+        "observer",
+        "sessions",
+        "socket",
+    )
+
+    def __init__(
+        self, sessions: Sequence[Session], space: AddressSpace | None = None, *, socket: str = ""
+    ) -> None:
+        """Take sessions and address space over.
+
+        Args:
+            sessions: one for each device.
+            space: this process's address space; None makes one with an arena.
+            socket: where the emulator listens, for messages.
+        """
+        self.sessions = tuple(sessions)
+        self.socket = socket
+        self.observer: Observer | None = None
+        """Told of every question that was answered, in the thread that asked; it may not raise."""
+        self._space = AddressSpace() if space is None else space
+        self._monitor = threading.Lock()
+        self._changed = threading.Condition(self._monitor)
+        self._interrupted: set[int] = set()
+        self._inside = 0
+        self._pausing = 0
+        self._closed = False
+
+    @property
+    def space(self) -> AddressSpace:
+        """This process's address space."""
+        return self._space
+
+    def run(self, operation: Operation[ResultT]) -> ResultT:
+        """Carry an operation out and return its result.
+
+        An interrupt (KeyboardInterrupt) while a device answers a command is raised when the
+        operation is over; a second one, or one while work is waited for, at once.
+
+        Raises:
+            ZeError: as the operation does, or the driver was closed.
+        """
+        try:
+            return self._drive(operation)
+        finally:
+            if self._interrupted and threading.get_ident() in self._interrupted:
+                self._interrupted.discard(threading.get_ident())
+                raise KeyboardInterrupt
+
+    def _drive(self, operation: Operation[ResultT]) -> ResultT:
+        """Alternate between the coroutine, under the lock, and the answers to its questions."""
+        answer: object = None
+        error: BaseException | None = None
+        is_inside = False
+        while True:
+            with self._monitor:
+                self._inside -= is_inside
+                if self._closed and error is None:
+                    error = device_lost(_CLOSED)
+                try:
+                    question = operation.send(answer) if error is None else operation.throw(error)
+                except StopIteration as end:
+                    result: ResultT = end.value
+                    return result
+                finally:
+                    if self._pausing:
+                        self._changed.notify_all()
+                self._inside += 1
+            is_inside = True
+            answer, error = None, None
+            try:
+                answer = self._answer(question)
+                if self.observer is not None:
+                    self.observer(question, answer)
+            except BaseException as problem:  # noqa: BLE001 - the coroutine is told, and decides
+                error = problem
+
+    def close(self) -> None:
+        """End the sessions, wait for threads to leave, give everything back; once is enough."""
+        with self._monitor:
+            if self._closed:
+                return
+            self._closed = True
+        for session in self.sessions:
+            session.hang_up(_CLOSED)
+        deadline = time.monotonic() + LEAVE_SECONDS
+        with self._monitor:
+            self._pausing += 1
+            while self._inside and time.monotonic() < deadline:
+                self._changed.wait(PAUSE_SECONDS)
+            left = not self._inside
+        self.abandon()
+        if left:
+            self._space.close()
+
+    def abandon(self) -> None:
+        """Close the descriptors and the segment of the links, and nothing else."""
+        self._closed = True
+        for session in self.sessions:
+            session.close()
+
+    def _answer(self, question: AnyQuestion) -> object:
+        match question:
+            case Control():
+                return self._control(question)
+            case Submit():
+                return self.sessions[question.device].submit(question.queue, question.commands)
+            case WaitWord():
+                session = self.sessions[question.device]
+                return session.wait(question.word, question.value, question.timeout_seconds)
+            case Faults():
+                return self.sessions[question.device].take_faults(question.queue)
+            case StoreBytes():
+                self._space.store(question.va, question.data)
+            case LoadBytes():
+                self._space.load(question.va, question.into)
+            case Pause():
+                self._pause()
+            case _:
+                return self._answer_about_process(question)
+        return None
+
+    def _answer_about_process(self, question: ProcessQuestion) -> object:
+        match question:
+            case Reserve():
+                return self._space.reserve(question.size, question.hint, question.alignment)
+            case MapDescriptor():
+                return self._space.map_descriptor(
+                    question.descriptor, question.offset, question.va, question.size
+                )
+            case MakeTicket():
+                return make_ticket(question.content)
+            case ReadTicket():
+                return read_ticket(question.descriptor, question.size)
+            case Release():
+                self._space.release(question.va, question.size)
+            case ProtectNone():
+                self._space.protect_none(question.va, question.size)
+            case CloseDescriptor():
+                os.close(question.descriptor)
+            case DropTicket():
+                drop_ticket(question.ticket)
+            case _:
+                assert_never(question)
+        return None
+
+    def _control(self, question: Control) -> Answer:
+        session = self.sessions[question.device]
+        pending = session.post(question.command, question.payload, question.room)
+        try:
+            return session.collect(question.command, pending)
+        except KeyboardInterrupt:
+            # The device carries the command out anyway; what it did must not be lost.
+            self._interrupted.add(threading.get_ident())
+            return session.collect(question.command, pending)
+
+    def _pause(self) -> None:
+        with self._monitor:
+            self._pausing += 1
+            self._changed.wait(PAUSE_SECONDS)
+            self._pausing -= 1

@@ -1,0 +1,146 @@
+"""One session: a driver's end of the link to one device, made into answers.
+
+Threads may share it. When the device goes, every wait ends within a tenth of a second, and from
+then on everything answers DEVICE_LOST.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from firmware.abi.control import QueueDestroy
+from firmware.abi.replies import QueueCreated, Refused
+from firmware.abi.segment import SpecBlock
+from firmware.link.errors import ContractError, LinkError
+from firmware.link.waiting import WordWait
+from hostdriver.core.failures import device_lost
+from hostdriver.core.questions import Waited
+from hostdriver.core.state import DeviceFacts
+from hostdriver.runtime.control import ControlChannel
+from hostdriver.runtime.faults import FaultReader
+from hostdriver.runtime.work import WorkRings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from firmware.abi.control import ControlCommand
+    from firmware.abi.faults import FaultRecord
+    from firmware.link.ends import HostEnd
+    from hostdriver.core.questions import Answer, SharedWord
+    from hostdriver.runtime.control import Pending
+
+
+@final
+class Session:
+    """The link to one device.
+
+    Owner: a runner, which closes it. It owns the link's end. Nothing survives `close`. A child
+    after fork closes its copy, which leaves the parent's as it is.
+    """
+
+    __slots__ = ("_control", "_end", "_faults", "_lost", "_work", "facts")
+
+    def __init__(self, end: HostEnd) -> None:
+        """Take over an attached end.
+
+        Raises:
+            ContractError: the specification block in the segment is malformed.
+        """
+        spec = SpecBlock.unpack(end.segment.words.u8, end.superblock.spec_offset)
+        if not isinstance(spec, SpecBlock):
+            raise ContractError(f"segment: {spec}")
+        self.facts = DeviceFacts(superblock=end.superblock, spec=spec)
+        """What the device is."""
+        self._end = end
+        self._control = ControlChannel(end)
+        self._work = WorkRings(end)
+        self._faults = FaultReader(end)
+        self._lost = ""
+
+    def post(self, command: ControlCommand, payload: bytes = b"", room: int = 0) -> Pending:
+        """Send a command; its answer is fetched by `collect`.
+
+        Raises:
+            ZeError: the session has ended.
+        """
+        self._check()
+        return self._control.post(command, payload, room)
+
+    def collect(self, command: ControlCommand, pending: Pending) -> Answer:
+        """Wait for the answer to a posted command; may be called again after an interrupt.
+
+        Raises:
+            ZeError: the session has ended.
+        """
+        answer = self._control.collect(pending)
+        reply = answer.reply
+        if isinstance(reply, QueueCreated):
+            try:
+                self._work.open(reply)
+            except ContractError as error:
+                raise self._lose(error) from error
+        elif isinstance(command, QueueDestroy) and not isinstance(reply, Refused):
+            self._work.drop(command.queue_id)
+        return answer
+
+    def submit(self, queue_id: int, commands: Sequence[bytes]) -> int:
+        """Put commands into a work ring; return the number of the last one.
+
+        Raises:
+            ZeError: the session has ended, or the queue stopped while it was full.
+        """
+        self._check()
+        try:
+            return self._work.submit(queue_id, commands)
+        except LinkError as error:
+            raise self._lose(error) from error
+
+    def wait(self, word: SharedWord, value: int, timeout_seconds: float | None) -> Waited:
+        """Wait until a word of the segment reaches `value`, gets a status, or time is up.
+
+        Raises:
+            ZeError: the session has ended.
+        """
+        self._check()
+        wait = WordWait(word=word.offset, target=value, sleepers=word.sleepers, status=word.status)
+        try:
+            self._end.waiter.wait(wait, timeout_seconds)
+        except TimeoutError:
+            pass
+        except LinkError as error:
+            raise self._lose(error) from error
+        words = self._end.segment.words
+        # Loaded before the value, as the device stores it after: what it tells of is there then.
+        status = words.load32(word.status)
+        return Waited(words.load64(word.offset), status)
+
+    def take_faults(self, queue_id: int) -> tuple[FaultRecord, ...]:
+        """Return the fault records of one queue that were not given out yet.
+
+        Raises:
+            ZeError: the fault ring is malformed, the session has ended.
+        """
+        self._check()
+        try:
+            return self._faults.take(queue_id)
+        except LinkError as error:
+            raise self._lose(error) from error
+
+    def hang_up(self, reason: str) -> None:
+        """End the session: every wait ends soon, the device takes back all that was made in it."""
+        self._lose(LinkError(reason))
+        self._end.peer.close()
+
+    def close(self) -> None:
+        """Close everything; to be called when no thread is inside the session any more."""
+        self._end.close()
+
+    def _check(self) -> None:
+        if self._lost:
+            raise device_lost(self._lost)
+
+    def _lose(self, error: Exception) -> Exception:
+        """Note that the session has ended; return what to raise."""
+        self._lost = self._lost or str(error)
+        self._control.end(self._lost)
+        return device_lost(self._lost)

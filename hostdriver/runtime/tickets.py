@@ -1,0 +1,53 @@
+"""Tickets in this process: sealed memory files that identify an export and carry no memory."""
+
+from __future__ import annotations
+
+import os
+import stat
+from fcntl import F_SEAL_WRITE
+from typing import Final
+
+from firmware.link.linux import SEALS, create_memory, seal, seals_of
+from hostdriver.core.questions import TicketFile
+
+_NAME: Final = "emuzero-ticket"
+
+
+def make_ticket(content: bytes) -> TicketFile | str:
+    """Return a new ticket that nobody can change, or why there is none."""
+    try:
+        descriptor = create_memory(_NAME, len(content))
+    except OSError as error:
+        return f"{error} (RLIMIT_NOFILE limits a process's descriptors)"
+    try:
+        os.pwrite(descriptor, content, 0)
+        seal(descriptor, SEALS | F_SEAL_WRITE)
+        return TicketFile(descriptor, _identity(descriptor), content)
+    except OSError as error:
+        os.close(descriptor)
+        return str(error)
+
+
+def read_ticket(descriptor: int, size: int) -> TicketFile | None:
+    """Return what stands behind a number, if it is an open memory file; nothing else is touched."""
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode) or seals_of(descriptor) is None:
+            return None
+        return TicketFile(descriptor, _identity(descriptor), os.pread(descriptor, size, 0))
+    except (OSError, OverflowError):
+        return None
+
+
+def drop_ticket(ticket: TicketFile) -> None:
+    """Close a ticket; a number that the program closed and used again is left alone."""
+    try:
+        same = _identity(ticket.descriptor) == ticket.identity
+    except OSError:
+        return
+    if same:
+        os.close(ticket.descriptor)
+
+
+def _identity(descriptor: int) -> tuple[int, int]:
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino

@@ -1,0 +1,364 @@
+"""Getting and putting handles: windows, the one handle of a mapping, and every refusal."""
+
+import pytest
+
+from firmware.abi.control import Export, ExportPut, Unmap
+from firmware.abi.ipc import ExportKind, IpcHandle, Ticket
+from firmware.abi.status import Status
+from hostdriver.api import exporting, mapping, opening, virtual_memory
+from hostdriver.api.structures import (
+    ChainedDesc,
+    IpcMemHandleTypeExtDesc,
+    IpcPhysMemHandleRangeExtDesc,
+    UnknownDesc,
+)
+from hostdriver.core.enums import IpcMemHandleTypeFlags
+from hostdriver.core.questions import DropTicket, MakeTicket
+from hostdriver.core.results import ZeError, ZeResult
+from hostdriver.core.state import DriverState
+from tests.harness.fake_session import FakeSession, Steps
+from tests.harness.levelzero import HOST, PAGE, fails, map_at, mapped, physical, reserve
+
+FABRIC = IpcMemHandleTypeExtDesc(IpcMemHandleTypeFlags.FABRIC_ACCESSIBLE)
+
+
+def window(session: FakeSession, state: DriverState, ptr: int | None, size: int) -> bytes:
+    chain = [IpcPhysMemHandleRangeExtDesc(size)]
+    return session.run(exporting.get_handle(state, ptr, chain))
+
+
+def test_handle_of_a_window_says_offset_size_and_process(session: FakeSession) -> None:
+    state = session.state(pid=4711)
+    va = mapped(session, state, 2)
+
+    handle = IpcHandle.unpack(window(session, state, va + 4097, PAGE + 5))
+
+    assert isinstance(handle, IpcHandle)
+    assert (handle.kind, handle.offset, handle.size_bytes) == (ExportKind.RANGE, 1, PAGE + 5)
+    assert handle.pid == 4711
+    assert handle.emulator_id == state.emulator_id
+    (command,) = session.commands(Export)
+    assert (command.va, command.size_bytes) == (va + 4097, PAGE + 5)
+
+
+def test_descriptor_of_the_handle_identifies_the_export(
+    session: FakeSession, state: DriverState
+) -> None:
+    handle = IpcHandle.unpack(window(session, state, mapped(session, state), 10))
+    assert isinstance(handle, IpcHandle)
+
+    ticket = Ticket.unpack(session.tickets[handle.descriptor].content)
+
+    assert isinstance(ticket, Ticket)
+    assert (ticket.token, ticket.size_bytes) == (handle.token, 10)
+
+
+def test_every_get_of_a_window_is_a_handle_of_its_own(
+    session: FakeSession, state: DriverState
+) -> None:
+    va = mapped(session, state)
+
+    assert window(session, state, va, 10) != window(session, state, va, 10)
+    assert len(state.exports) == 2
+
+
+def test_window_may_span_reservations_and_objects(session: FakeSession, state: DriverState) -> None:
+    first = reserve(session, state, PAGE)
+    second = reserve(session, state, PAGE, first + PAGE)
+    assert second == first + PAGE
+    source = physical(session, state, 2 * PAGE)
+    map_at(session, state, first, source, PAGE, PAGE)
+    map_at(session, state, second, source, PAGE, PAGE)
+
+    window(session, state, first, 2 * PAGE)
+
+    with fails("ADDRESS_NOT_FOUND"):
+        window(session, state, first, 2 * PAGE + 1)
+
+
+def test_hole_is_address_not_found(session: FakeSession, state: DriverState) -> None:
+    va = reserve(session, state, 4 * PAGE)
+    source = physical(session, state, PAGE)
+    for page in (0, 1, 3):
+        map_at(session, state, va + page * PAGE, source)
+
+    with fails("ADDRESS_NOT_FOUND", hex(va + 2 * PAGE)):
+        window(session, state, va, 4 * PAGE)
+    window(session, state, va, 2 * PAGE)
+    with fails("ADDRESS_NOT_FOUND"):
+        window(session, state, va + 2 * PAGE, PAGE)
+    with fails("ADDRESS_NOT_FOUND"):
+        window(session, state, 1 << 40, PAGE)
+
+
+def test_window_past_the_end_of_all_addresses_is_not_found(
+    session: FakeSession, state: DriverState
+) -> None:
+    va = mapped(session, state)
+
+    with fails("ADDRESS_NOT_FOUND", "end of the address space"):
+        window(session, state, va, (1 << 64) - va + 1)
+
+
+def test_memory_that_was_opened_is_refused_before_a_hole_is(
+    session: FakeSession, state: DriverState
+) -> None:
+    va = mapped(session, state)
+    opened = session.run(opening.open_handle(state, 0, window(session, state, va, PAGE)))
+
+    for start, size in ((opened, 10), (opened - PAGE, 2 * PAGE), (opened, 100 * PAGE)):
+        with fails("INVALID_ARGUMENT", "opened from a handle"):
+            window(session, state, start, size)
+    with fails("INVALID_ARGUMENT"):
+        session.run(exporting.get_handle(state, opened))
+
+
+def test_window_errors_in_their_order(session: FakeSession, state: DriverState) -> None:
+    va = mapped(session, state)
+    for size in (0, -1):
+        with fails("INVALID_NULL_POINTER"):
+            window(session, state, None, size)
+        with fails("INVALID_SIZE"):
+            window(session, state, va, size)
+    off = session.state(extensions=0)
+    with fails("INVALID_NULL_POINTER"):
+        window(session, off, 0, 0)
+    with fails("UNSUPPORTED_FEATURE", "ZE_extension_ipc_phys_mem_handle_range"):
+        window(session, off, va, 0)
+    assert session.commands(Export) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "name"),
+    [
+        (Status.LIMIT, "UNSUPPORTED_SIZE"),
+        (Status.NOT_MAPPED, "ADDRESS_NOT_FOUND"),
+        (Status.NOT_EXPORTABLE, "INVALID_ARGUMENT"),
+        (Status.OUT_OF_HOST_MEMORY, "OUT_OF_HOST_MEMORY"),
+    ],
+)
+def test_refusal_of_the_device_leaves_no_export(
+    session: FakeSession, state: DriverState, status: Status, name: str
+) -> None:
+    va = mapped(session, state)
+    session.refuse(Export, status, detail=1024)
+
+    with fails(name):
+        window(session, state, va, PAGE)
+    assert len(state.exports) == 0
+    assert session.tickets == {}
+
+
+def test_no_descriptor_for_the_handle_undoes_the_export(
+    session: FakeSession, state: DriverState
+) -> None:
+    va = mapped(session, state)
+    session.script(MakeTicket, "Too many open files (RLIMIT_NOFILE)")
+
+    with fails("OUT_OF_HOST_MEMORY", "RLIMIT_NOFILE"):
+        window(session, state, va, PAGE)
+    assert session.device.exports == {}
+    assert len(state.exports) == 0
+
+
+def test_both_descriptors_may_be_chained_in_either_order(
+    session: FakeSession, state: DriverState
+) -> None:
+    va = mapped(session, state)
+    chain = [IpcMemHandleTypeExtDesc(), IpcPhysMemHandleRangeExtDesc(100)]
+    for order in (chain, chain[::-1]):
+        handle = IpcHandle.unpack(session.run(exporting.get_handle(state, va, order)))
+        assert isinstance(handle, IpcHandle)
+        assert handle.size_bytes == 100
+
+
+@pytest.mark.parametrize("position", [0, 1])
+def test_fabric_handle_is_unsupported_in_either_order(
+    session: FakeSession, state: DriverState, position: int
+) -> None:
+    chain: list[IpcMemHandleTypeExtDesc | IpcPhysMemHandleRangeExtDesc]
+    chain = [IpcPhysMemHandleRangeExtDesc(100)]
+    chain.insert(position, FABRIC)
+
+    with fails("UNSUPPORTED_FEATURE", "fabric"):
+        session.run(exporting.get_handle(state, mapped(session, state), chain))
+
+
+def test_unknown_handle_type_is_an_invalid_enumeration(
+    session: FakeSession, state: DriverState
+) -> None:
+    odd = IpcMemHandleTypeExtDesc(IpcMemHandleTypeFlags(8))
+
+    with fails("INVALID_ENUMERATION", "0x8"):
+        session.run(exporting.get_handle(state, mapped(session, state), [odd]))
+
+
+def test_unknown_structure_is_ignored_or_refused_by_profile(
+    session: FakeSession, state: DriverState, intel: DriverState
+) -> None:
+    chain: list[ChainedDesc | UnknownDesc]
+    chain = [UnknownDesc(0x20001), IpcPhysMemHandleRangeExtDesc(100)]
+    session.run(exporting.get_handle(state, mapped(session, state), chain))
+    assert "0x20001" in state.note
+
+    with fails("UNSUPPORTED_ENUMERATION"):
+        session.run(exporting.get_handle(intel, mapped(session, intel), chain))
+
+
+def test_kinds_of_memory_mix_or_not_by_profile(session: FakeSession) -> None:
+    for profile in (0, 1):
+        state = session.state(profile=profile)
+        va = reserve(session, state, 2 * PAGE)
+        map_at(session, state, va, physical(session, state, PAGE))
+        map_at(session, state, va + PAGE, physical(session, state, PAGE, HOST))
+        if profile:
+            with fails("INVALID_ARGUMENT", "both device and host"):
+                window(session, state, va, 2 * PAGE)
+        else:
+            window(session, state, va, 2 * PAGE)
+
+
+def test_objects_of_two_devices_make_no_window() -> None:
+    session = FakeSession(device_count=2)
+    state = session.state()
+    va = reserve(session, state, 2 * PAGE)
+    for index in range(2):
+        map_at(session, state, va + index * PAGE, physical(session, state, PAGE, device=index))
+
+    with fails("INVALID_ARGUMENT", "more than one device"):
+        window(session, state, va, 2 * PAGE)
+    session.run(virtual_memory.free(state, va, 2 * PAGE))
+    assert len(session.commands(Unmap)) == 2
+
+
+def test_mapping_has_one_handle_however_often_it_is_got(
+    session: FakeSession, state: DriverState
+) -> None:
+    va = mapped(session, state, 2)
+    first = session.run(exporting.get_handle(state, va))
+
+    assert session.run(exporting.get_handle(state, va)) == first
+    assert len(session.commands(Export)) == 1
+    record = IpcHandle.unpack(first)
+    assert isinstance(record, IpcHandle)
+    assert (record.kind, record.size_bytes) == (ExportKind.ALLOCATION, 2 * PAGE)
+
+
+def test_handle_lives_until_it_was_put_as_often_as_got(
+    session: FakeSession, state: DriverState
+) -> None:
+    va = mapped(session, state)
+    handle = session.run(exporting.get_handle(state, va))
+    session.run(exporting.get_handle(state, va))
+
+    session.run(exporting.put_handle(state, handle))
+    assert session.commands(ExportPut) == []
+    session.run(exporting.put_handle(state, handle))
+    assert len(session.commands(ExportPut)) == len(session.questions(DropTicket)) == 1
+    session.run(exporting.put_handle(state, handle))
+    assert len(session.commands(ExportPut)) == 1
+
+    again = session.run(exporting.get_handle(state, va))
+    assert len(again) == 64
+    state.check()
+
+
+def test_two_threads_that_get_at_once_have_the_same_handle(
+    session: FakeSession, state: DriverState
+) -> None:
+    va = mapped(session, state)
+    slow = Steps(session, exporting.get_handle(state, va))
+    quick = session.run(exporting.get_handle(state, va))
+
+    assert slow.finish() == quick
+    assert len(session.device.exports) == len(session.tickets) == 1
+    session.run(exporting.put_handle(state, quick))
+    session.run(exporting.put_handle(state, quick))
+    assert session.device.exports == {}
+
+
+def test_memory_that_is_unmapped_meanwhile_has_no_handle(
+    session: FakeSession, state: DriverState
+) -> None:
+    va = mapped(session, state)
+    slow = Steps(session, exporting.get_handle(state, va))
+    session.run(virtual_memory.unmap(state, va, PAGE))
+
+    with fails("INVALID_ARGUMENT", "another thread"):
+        slow.finish()
+    assert session.device.exports == {}
+    assert session.tickets == {}
+
+
+@pytest.mark.parametrize("offset", [1, 4096, PAGE - 1])
+def test_pointer_into_memory_has_no_handle(
+    session: FakeSession, state: DriverState, offset: int
+) -> None:
+    va = mapped(session, state)
+
+    with fails("INVALID_ARGUMENT", hex(va)):
+        session.run(exporting.get_handle(state, va + offset))
+    with fails("INVALID_ARGUMENT"):
+        session.run(exporting.get_handle(state, 1 << 40))
+
+
+def test_memory_that_is_being_mapped_has_no_handle(
+    session: FakeSession, state: DriverState
+) -> None:
+    va = reserve(session, state, PAGE)
+    source = physical(session, state, PAGE)
+    steps = Steps(session, mapping.map_memory(state, va, PAGE, source, 0, 1))
+
+    with fails("ADDRESS_NOT_FOUND", hex(va)):
+        window(session, state, va, PAGE)
+    with fails("INVALID_ARGUMENT"):
+        session.run(exporting.get_handle(state, va))
+    steps.finish()
+    window(session, state, va, PAGE)
+
+
+def test_put_of_a_handle_with_another_descriptor_is_put_all_the_same(
+    session: FakeSession, state: DriverState
+) -> None:
+    handle = window(session, state, mapped(session, state), 10)
+
+    session.run(exporting.put_handle(state, (99).to_bytes(4, "little") + handle[4:]))
+
+    assert session.device.exports == {}
+
+
+def test_put_of_what_others_got_does_nothing(session: FakeSession, state: DriverState) -> None:
+    handle = window(session, state, mapped(session, state), 10)
+    other = session.state()
+
+    session.run(exporting.put_handle(other, handle))
+    session.run(exporting.put_handle(other, bytes(64)))
+
+    assert len(session.device.exports) == 1
+
+
+def test_put_of_broken_bytes_is_refused(session: FakeSession, state: DriverState) -> None:
+    handle = bytearray(window(session, state, mapped(session, state), 10))
+    handle[30] ^= 1
+
+    with fails("INVALID_ARGUMENT", "check word"):
+        session.run(exporting.put_handle(state, bytes(handle)))
+    with fails("INVALID_ARGUMENT", "63 bytes"):
+        session.run(exporting.put_handle(state, bytes(63)))
+
+
+def test_put_of_what_the_device_forgot_is_success(session: FakeSession, state: DriverState) -> None:
+    handle = window(session, state, mapped(session, state), 10)
+    session.refuse(ExportPut, Status.BAD_TOKEN)
+
+    session.run(exporting.put_handle(state, handle))
+
+
+def test_put_on_a_lost_device_is_told(session: FakeSession, state: DriverState) -> None:
+    handles = [window(session, state, mapped(session, state), 10) for _ in range(2)]
+    session.refuse(ExportPut, Status.INTERNAL)
+    session.script(ExportPut, ZeError(ZeResult.ZE_RESULT_ERROR_DEVICE_LOST, "the device is gone"))
+
+    for handle in handles:
+        with fails("DEVICE_LOST"):
+            session.run(exporting.put_handle(state, handle))
