@@ -88,16 +88,22 @@ class Producer(RingEnd):
             ValueError: the size is not a multiple of the entries' size.
             BadHead: see `free`.
         """
-        data = memoryview(entries).cast("B")
-        count, rest = divmod(data.nbytes, self._size)
+        data = entries if isinstance(entries, bytes) else entries.cast("B")
+        size = len(data)
+        count, rest = divmod(size, self._size)
         if rest:
-            raise ValueError(f"{data.nbytes} bytes are no multiple of {self._size}, one entry")
-        self.reserve(count)
+            raise ValueError(f"{size} bytes are no multiple of {self._size}, one entry")
+        if count > self._room:
+            self.reserve(count)
         first = self._entries
-        at = first + (self.tail & self._mask) * self._size
-        fits = min(data.nbytes, first + self._count * self._size - at)
-        self._u8[at : at + fits] = data[:fits]
-        self._u8[first : first + data.nbytes - fits] = data[fits:]
+        slot = self.tail & self._mask
+        at = first + slot * self._size
+        if slot + count <= self._count:
+            self._u8[at : at + size] = data
+        else:
+            fits = (self._count - slot) * self._size
+            self._u8[at : at + fits] = data[:fits]
+            self._u8[first : first + size - fits] = data[fits:]
         self.tail = (self.tail + count) & U32_MASK
         self._room -= count
         return count

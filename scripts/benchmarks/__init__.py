@@ -1,0 +1,1 @@
+"""Benchmarks of the emulator, run by `scripts/bench`."""

@@ -1,0 +1,56 @@
+"""Limits in C: programs of the folder `c`, compiled at run time, asked for one figure at a time."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+SOURCES = Path(__file__).with_name("c")
+ABI_HEADER = Path(__file__).parents[2] / "docs" / "reference"
+"""Where the generated C header of the contract stands."""
+OPTIONS = ("-O2", "-pthread", f"-I{ABI_HEADER}")
+
+
+def compile_limit(name: str, folder: Path, *options: str) -> Path:
+    """Compile `c/NAME.c` into a folder; return the result."""
+    result = folder / name
+    source = SOURCES / f"{name}.c"
+    subprocess.run(["cc", *OPTIONS, *options, "-o", str(result), str(source)], check=True)
+    return result
+
+
+class LimitProgram:
+    """A limit program that runs and waits for questions."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def ask(self, question: str, *numbers: int) -> float:
+        """Return the program's answer in nanoseconds."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(" ".join((question, *map(str, numbers))) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"the limit program has no answer to {question} {numbers}")
+        return float(answer)
+
+
+@contextmanager
+def limit_program(name: str, *arguments: object) -> Generator[LimitProgram]:
+    """Compile and run `c/NAME.c`; see its head for arguments and questions."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [compile_limit(name, Path(folder)), *map(str, arguments)]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+            try:
+                yield LimitProgram(process)
+            finally:
+                process.kill()
