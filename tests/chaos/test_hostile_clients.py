@@ -25,9 +25,9 @@ from firmware.link.errors import LinkError
 from firmware.link.linux import create_memory
 from firmware.link.runtime_dir import connect_socket
 from firmware.link.sealed import create_sealed
+from tests.harness.commands import copy, fill
 from tests.harness.emulator_process import emulator_process
-from tests.harness.raw_client import RawClient, RawQueue
-from tests.harness.victim import copy, fill
+from tests.harness.process_client import RawClient, RawQueue
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -106,6 +106,7 @@ def test_random_control_messages_are_each_answered(
     assert after.descriptors == start.descriptors
 
 
+@pytest.mark.decision("FAULT-02")
 def test_random_work_commands_fault_or_complete_and_the_queue_recovers(
     emulator: EmulatorProcess, bystander: Bystander, chance: random.Random
 ) -> None:
@@ -124,6 +125,7 @@ def test_random_work_commands_fault_or_complete_and_the_queue_recovers(
         emulator.audit()
 
 
+@pytest.mark.case("D01")
 @pytest.mark.parametrize("ahead", [257, 1 << 16, 1 << 31, (1 << 32) - 1])
 def test_a_tail_beyond_the_ring_stops_that_ring_alone(
     emulator: EmulatorProcess, bystander: Bystander, ahead: int

@@ -229,6 +229,8 @@ def test_what_just_fits_is_shared(folder: Path, tmp_path: Path) -> None:
     assert proved(folder, "--vram", "2MiB", path)["files"][0]["sha256"] == sha256(path)
 
 
+@pytest.mark.sentence("RANGE-07")
+@pytest.mark.case("I19")
 def test_the_importer_is_given_the_socket_and_64_bytes_and_nothing_else(folder: Path) -> None:
     process, processes = begun(folder)
     importer = Path(f"/proc/{processes['importer']}")

@@ -25,7 +25,7 @@ from firmware.abi.work import FenceWrite, WorkFlags
 from tests.harness.devicepair import DevicePair
 
 if TYPE_CHECKING:
-    from tests.harness.rawclient import RawClient
+    from tests.harness.stepped_client import RawClient
 
 
 def nop(client: RawClient) -> bytes:
@@ -253,6 +253,7 @@ def test_a_bell_is_enough_when_the_doorbell_word_was_lost() -> None:
     assert len(client.replies()) == 1
 
 
+@pytest.mark.case("D05")
 @pytest.mark.parametrize("word", range(1, 33))
 def test_doorbells_of_nobody_are_ignored(word: int) -> None:
     pair = DevicePair()

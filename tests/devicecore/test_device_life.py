@@ -27,7 +27,7 @@ from firmware.abi.work import FenceWait, MemoryWrite, WorkFlags
 from tests.harness.devicepair import EMULATOR_ID, DevicePair
 from tests.harness.deviceworld import HeapPort
 from tests.harness.furniture import VA, furnish, nop
-from tests.harness.rawclient import RawClient, is_done
+from tests.harness.stepped_client import RawClient, is_done
 
 # --- attachment ----------------------------------------------------------------------------------
 
@@ -199,6 +199,8 @@ def test_work_rings_of_lost_sessions_are_lost() -> None:
     assert client.faults() == []
 
 
+@pytest.mark.decision("FAULT-05")
+@pytest.mark.case("D18")
 def test_lost_sessions_hear_so_until_they_detach() -> None:
     pair = DevicePair()
     client = pair.attach()
@@ -212,6 +214,8 @@ def test_lost_sessions_hear_so_until_they_detach() -> None:
     pair.device.check()
 
 
+@pytest.mark.decision("FAULT-05")
+@pytest.mark.case("D18")
 def test_new_sessions_work_after_a_reset() -> None:
     pair = DevicePair()
     old = pair.attach()

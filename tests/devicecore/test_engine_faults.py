@@ -93,6 +93,7 @@ def test_fault_stops_the_ring_and_nothing_behind_it_runs(client: RigClient, lane
     assert client.slot(0).value == 0
 
 
+@pytest.mark.decision("FAULT-02")
 def test_other_rings_go_on_after_a_fault(client: RigClient, lane: Lane) -> None:
     other = client.queue()
     lane.submit(store(HOLE, 1))
@@ -196,6 +197,7 @@ def test_poison_faults_at_its_frame_and_moves_nothing(
     assert client.peek(A, 4) == bytes(4)
 
 
+@pytest.mark.case("D11")
 @pytest.mark.parametrize(
     ("command", "va", "detail"),
     [
@@ -303,6 +305,7 @@ def test_reset_recovers_and_seqnos_go_on(client: RigClient, lane: Lane) -> None:
     assert client.peek(A, 1) == b"\x06"
 
 
+@pytest.mark.case("D07", "D13")
 def test_seqnos_are_64_bits(client: RigClient) -> None:
     start = (1 << 32) - 3
     lane = client.queue(seqno=start, index=U32_MASK - 1)

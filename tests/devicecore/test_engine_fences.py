@@ -170,6 +170,7 @@ def test_value_is_stored_after_what_it_stands_for(client: RigClient) -> None:
     assert seen == [b"payload!" + (99).to_bytes(8, "little")]
 
 
+@pytest.mark.case("D05")
 @pytest.mark.parametrize("kind", [FenceWrite, FenceWait])
 @pytest.mark.parametrize(("pool", "slot", "detail"), [(1, 0, 8), (0, 16, 12), (0, 1 << 31, 12)])
 def test_slot_that_does_not_exist_is_a_bad_command(

@@ -78,8 +78,8 @@ def test_damaged_fences_are_found(lane: Lane) -> None:
     fences = lane.rig.scheduler._fences
     slot = (lane.client.engine.client_id, 0)
 
-    waits = fences._waits.pop(slot)
-    fences._waits[slot[0] + 1, 0] = waits
+    waits = fences.waits.pop(slot)
+    fences.waits[slot[0] + 1, 0] = waits
     with pytest.raises(InvariantError, match="another client's queue"):
         lane.rig.scheduler.check()
 
@@ -96,10 +96,10 @@ def test_damaged_engines_are_found(lane: Lane) -> None:
 
     with pytest.raises(InternalError, match="before the last were done"):
         engines.submit(lane.queue, ())
-    engines._line[lane.queue] = []
+    engines.line[lane.queue] = []
     with pytest.raises(InvariantError, match="without a move"):
         scheduler.check()
-    del engines._line[lane.queue]
+    del engines.line[lane.queue]
     engines.count = 0
     with pytest.raises(InvariantError, match="1 chunks in flight on 0 engines"):
         scheduler.check()

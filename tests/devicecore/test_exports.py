@@ -1,5 +1,7 @@
 """Exports: snapshots of a range under a token; what an importer sees of them."""
 
+import pytest
+
 from firmware.abi.control import (
     ObjectFlags,
     ObjectKind,
@@ -22,6 +24,8 @@ def test_a_window_over_several_objects_is_seen_in_the_exporters_order() -> None:
     shared.pair.device.check()
 
 
+@pytest.mark.sentence("RANGE-15", "RANGE-16")
+@pytest.mark.decision("C12")
 def test_a_window_begins_and_ends_at_any_byte() -> None:
     shared = Shared()
 
@@ -34,6 +38,7 @@ def test_a_window_begins_and_ends_at_any_byte() -> None:
     assert exported.object_count == 3
 
 
+@pytest.mark.decision("C12")
 def test_one_byte_can_be_exported() -> None:
     shared = Shared()
 
@@ -44,6 +49,7 @@ def test_one_byte_can_be_exported() -> None:
     assert shared.pages_seen(1) == [4]
 
 
+@pytest.mark.decision("C8")
 def test_device_and_system_memory_mix_in_one_window() -> None:
     shared = Shared((ObjectKind.VRAM, ObjectKind.SYSTEM, ObjectKind.VRAM))
 
@@ -70,6 +76,7 @@ def test_memory_with_a_data_descriptor_can_be_exported() -> None:
     pair.device.check()
 
 
+@pytest.mark.sentence("RANGE-25", "RANGE-26")
 def test_an_export_does_not_follow_later_changes() -> None:
     shared = Shared()
     exported = shared.exporter.export(shared.vmid, VA, 3 * PAGE_SIZE)

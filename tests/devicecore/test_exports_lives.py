@@ -1,5 +1,7 @@
 """Exports and imports: who may end them, what lives how long, and whose memory it is."""
 
+import pytest
+
 from device.core.spec import DeviceSpec
 from firmware.abi.control import (
     ExportClose,
@@ -14,12 +16,13 @@ from firmware.abi.statistics import ExportProperties
 from firmware.abi.status import Status
 from firmware.abi.work import Copy, MemoryWrite
 from tests.harness.devicepair import DevicePair
-from tests.harness.rawclient import is_done
 from tests.harness.sharing import NONE, THERE, VA, Shared, word_at, write_word
+from tests.harness.stepped_client import is_done
 
 # --- lives and deaths --------------------------------------------------------------------------
 
 
+@pytest.mark.decision("C10")
 def test_memory_lives_until_the_last_close() -> None:
     shared = Shared()
     pair = shared.pair
@@ -36,6 +39,7 @@ def test_memory_lives_until_the_last_close() -> None:
     pair.device.check()
 
 
+@pytest.mark.decision("C10c")
 def test_destroyed_objects_live_in_their_exports() -> None:
     shared = Shared()
     exported = shared.exporter.export(shared.vmid, VA, 9 * PAGE_SIZE)

@@ -60,6 +60,7 @@ def test_null_and_client_pages_are_refused_before_any_hole() -> None:
     assert (pages.status, pages.detail) == (Status.NOT_EXPORTABLE, VA + 4 * PAGE_SIZE)
 
 
+@pytest.mark.case("D11")
 @pytest.mark.parametrize(("va", "size"), [(VA, 0), (VA_LIMIT - 5, 6), (1 << 63, 1 << 63)])
 def test_ranges_that_do_not_exist_are_refused(va: int, size: int) -> None:
     shared = Shared()
@@ -69,6 +70,7 @@ def test_ranges_that_do_not_exist_are_refused(va: int, size: int) -> None:
     assert (refused.status, refused.detail) == (Status.BAD_RANGE, va)
 
 
+@pytest.mark.sentence("RANGE-20")
 def test_the_number_of_objects_in_a_range_can_be_limited() -> None:
     pair = DevicePair(DeviceSpec(vram_size=4 << 20, max_range_objects=2))
     client = pair.attach()
@@ -123,6 +125,7 @@ def test_a_token_that_nobody_gave_out_opens_nothing() -> None:
     assert shared.importer.refused(command).status is Status.BAD_TOKEN
 
 
+@pytest.mark.case("R10")
 @pytest.mark.parametrize(("field", "index"), [("size_bytes", 0), ("window_offset", 1)])
 def test_a_handle_that_tells_another_window_is_refused(field: str, index: int) -> None:
     shared = Shared()
@@ -144,6 +147,7 @@ def test_a_handle_that_tells_another_window_is_refused(field: str, index: int) -
     assert (refused.status, refused.detail) == (Status.MISMATCH, real)
 
 
+@pytest.mark.case("R09")
 def test_an_open_maps_everything_or_nothing() -> None:
     shared = Shared()
     exported = shared.exporter.export(shared.vmid, VA, 9 * PAGE_SIZE)

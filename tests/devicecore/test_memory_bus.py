@@ -63,6 +63,7 @@ def test_windows_never_touch() -> None:
     assert fault.value.access is Access.WRITE
 
 
+@pytest.mark.case("D02")
 @pytest.mark.parametrize("distance", [-1, 10, PAGE_SIZE])
 def test_address_outside_of_every_window_is_no_memory(distance: int) -> None:
     bus = BusSpace()

@@ -212,6 +212,7 @@ def test_memory_that_does_not_exist_faults_before_anything_moves(
     assert memory.statistics().traffic.bytes_written == PAGE_SIZE
 
 
+@pytest.mark.case("D02")
 @pytest.mark.parametrize("writing", [False, True])
 def test_single_extent_that_leaves_memory_faults_at_the_first_byte_outside(writing: bool) -> None:
     memory = memory_of(2)

@@ -10,7 +10,7 @@ from firmware.abi.statistics import ObjectProperties
 from firmware.abi.status import Status
 from firmware.abi.work import Copy, MemoryWrite, WorkFlags
 from tests.harness.devicepair import DevicePair
-from tests.harness.rawclient import RawClient, is_done
+from tests.harness.stepped_client import RawClient, is_done
 
 VA = 1 << 30
 VRAM, SYSTEM = ObjectKind.VRAM, ObjectKind.SYSTEM

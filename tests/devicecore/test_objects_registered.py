@@ -15,7 +15,7 @@ from firmware.abi.status import Status
 from firmware.abi.work import Copy, WorkFlags
 from tests.harness.devicepair import DevicePair
 from tests.harness.deviceworld import HeapFile
-from tests.harness.rawclient import RawClient, is_done
+from tests.harness.stepped_client import RawClient, is_done
 
 VA = 1 << 30
 HEAP = 0x7F00_0000_0000

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from device.core.errors import DeviceError, InternalError
+from device.core.errors import InternalError
 from device.core.paging import PageTables, walk
 from firmware.abi.ids import PAGE_SIZE, READ_WRITE, VA_LIMIT, PageSizes, Rights
-from firmware.abi.paging import Aperture
-from firmware.abi.status import Status
+from firmware.abi.paging import Pte
 from tests.harness.memory import memory_of
 from tests.harness.paging import (
     ALL_SIZES,
@@ -114,6 +113,17 @@ def test_null_pages_need_no_aligned_address() -> None:
 
     assert leaf_size(tables, VA) == GIB
     assert tables.table_count == 2 + 1 - 1
+
+
+@pytest.mark.parametrize("page_sizes", SIZE_SETS)
+def test_null_pages_all_have_the_same_bits(page_sizes: PageSizes) -> None:
+    tables = make(page_sizes)
+    map_all(tables, *((VA + n * 8 * MIB, 3 * MIB, null()) for n in range(30)))
+    tables.map_one(VA - 3 * MIB, 3 * MIB, null())
+
+    for va in range(VA - 3 * MIB, VA + 20 * MIB, 60 * KIB):
+        found = walk(tables._memory, tables.root, va)
+        assert found.entry & ~int(Pte.contiguous.mask) == (null() if found.page else 0)
 
 
 def test_huge_leaves_are_not_used_without_large_ones_to_split_them_into() -> None:
@@ -244,8 +254,8 @@ def test_one_list_may_cut_one_leaf_many_times() -> None:
 def test_ranges_of_one_unmap_list_may_touch_and_overlap() -> None:
     tables = make()
     tables.map_one(VA, 4 * MIB, bus(0))
-    va = np.array([VA + MIB, VA, VA + 64 * KIB], np.uint64)
-    size = np.array([MIB, 128 * KIB, MIB], np.uint64)
+    va = np.array([VA + MIB, VA, VA + 64 * KIB, VA + 68 * KIB], np.uint64)
+    size = np.array([MIB, 128 * KIB, MIB, PAGE_SIZE], np.uint64)
 
     assert tables.unmap_list(va, size) == 2 * MIB // PAGE_SIZE
 
@@ -317,57 +327,6 @@ def test_holes_and_mappings_are_found_at_their_first_address() -> None:
     assert tables.first_hole(VA + 4 * GIB + MIB, GIB) == VA + 5 * GIB
     assert tables.is_mapped(VA + MIB, MIB)
     assert not tables.is_mapped(VA, 2 * MIB)
-
-
-def test_query_tells_extents_level_and_first_hole() -> None:
-    tables = make()
-    map_all(
-        tables,
-        (VA, 2 * MIB, bus(4 * MIB)),
-        (VA + 2 * MIB, 64 * KIB, bus(6 * MIB)),
-        (VA + 3 * MIB, PAGE_SIZE, null(Rights.READ)),
-        (VA + 4 * MIB, 2 * PAGE_SIZE, local(0, Rights.READ)),
-    )
-
-    found = tables.query(VA + 5, 8 * MIB, 10)
-
-    assert found.total == len(found.extents) == 3
-    assert found.first_hole == VA + 2 * MIB + 64 * KIB
-    first, second, third = found.extents
-    assert (first.va, first.size_bytes) == (VA + 5, 2 * MIB + 64 * KIB - 5)
-    assert (first.address, first.aperture, first.level) == (4 * MIB + 5, Aperture.BUS, 1)
-    assert (second.aperture, second.address, second.rights) == (0xFFFF, 0, Rights.READ)
-    assert (third.va, third.size_bytes, third.level) == (VA + 4 * MIB, 2 * PAGE_SIZE, 0)
-    assert third.entry == local(0, Rights.READ)
-
-
-def test_query_of_one_byte_walks_one_address() -> None:
-    tables = make()
-    tables.map_one(VA, GIB, bus(0))
-
-    found = tables.query(VA + 12345, 1, 1)
-
-    assert [(extent.va, extent.size_bytes) for extent in found.extents] == [(VA + 12345, 1)]
-    assert found.extents[0].level == 2
-    assert found.first_hole is None
-
-
-def test_query_counts_what_does_not_fit() -> None:
-    tables = make()
-    map_all(tables, *((VA + 2 * n * PAGE_SIZE, PAGE_SIZE, bus(0)) for n in range(100)))
-
-    found = tables.query(VA, MIB, 7)
-
-    assert (len(found.extents), found.total) == (7, 100)
-
-
-def test_query_of_nothing_is_refused() -> None:
-    tables = make()
-
-    for va, size in ((VA, 0), (VA_LIMIT - 1, 2), (VA_LIMIT, 1)):
-        with pytest.raises(DeviceError) as refusal:
-            tables.query(va, size, 1)
-        assert refusal.value.status is Status.BAD_RANGE
 
 
 def test_destroyed_tables_gave_all_back_and_refuse_work() -> None:

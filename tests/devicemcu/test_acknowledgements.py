@@ -26,7 +26,7 @@ from firmware.abi.work import Copy, MemoryWrite, WorkFlags
 from tests.harness.devicepair import DevicePair
 
 if TYPE_CHECKING:
-    from tests.harness.rawclient import RawClient
+    from tests.harness.stepped_client import RawClient
 
 VA = 1 << 30
 SIZE = 2 << 20

@@ -14,7 +14,7 @@ from firmware.abi.status import Status
 from tests.harness.devicepair import SMALL_IMAGE, DevicePair
 
 if TYPE_CHECKING:
-    from tests.harness.rawclient import RawClient
+    from tests.harness.stepped_client import RawClient
 
 VA = 1 << 30
 UNKNOWN = sorted(set(range(256)) - set(CONTROL_COMMANDS))

@@ -25,7 +25,7 @@ from firmware.abi.statistics import (
 from firmware.abi.status import Status
 from firmware.abi.work import Copy, WorkFlags
 from tests.harness.devicepair import DevicePair
-from tests.harness.rawclient import RawClient, is_done
+from tests.harness.stepped_client import RawClient, is_done
 
 VA = 1 << 30
 TARGET = 2 * VA + (1 << 20)

@@ -19,7 +19,7 @@ from firmware.abi.paging import FRAME_MASK, Aperture
 from firmware.abi.replies import Mapped
 from firmware.abi.status import Status
 from tests.harness.mapbench import NO_HOLE, READ, VA, Bench
-from tests.harness.rawclient import is_done
+from tests.harness.stepped_client import is_done
 
 # --- address spaces ----------------------------------------------------------------------------
 

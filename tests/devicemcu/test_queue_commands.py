@@ -16,7 +16,7 @@ from firmware.abi.work import FenceWrite, MemoryWrite, WorkFlags
 from tests.harness.devicepair import DevicePair
 
 if TYPE_CHECKING:
-    from tests.harness.rawclient import RawClient, RawQueue
+    from tests.harness.stepped_client import RawClient, RawQueue
 
 VA = 1 << 30
 COPY = QueueKind.COPY

@@ -21,7 +21,7 @@ from firmware.abi.work import MemoryWrite, WorkFlags
 from tests.harness.mapbench import NO_HOLE, READ, VA, Bench, row
 
 if TYPE_CHECKING:
-    from tests.harness.rawclient import RawClient
+    from tests.harness.stepped_client import RawClient
 
 # --- UNMAP and UNMAP_LIST ----------------------------------------------------------------------
 

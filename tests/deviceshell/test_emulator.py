@@ -22,7 +22,7 @@ from firmware.link.handshake import say_hello
 from firmware.link.runtime_dir import connect_socket, listen_socket
 from tests.harness.children import child, hear, run_function, say
 from tests.harness.emulator_process import emulator_process
-from tests.harness.raw_client import RawClient
+from tests.harness.process_client import RawClient
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,14 +14,14 @@ from device.core.spec import DeviceSpec, Latencies
 from device.shell.emulator import Emulator, EmulatorConfig
 from firmware.abi.control import Nop
 from firmware.abi.rings import COMPLETED
-from tests.harness.raw_client import RawClient
-from tests.harness.victim import copy, fill
+from tests.harness.commands import copy, fill
+from tests.harness.process_client import RawClient
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
     from pathlib import Path
 
-    from tests.harness.raw_client import RawQueue
+    from tests.harness.process_client import RawQueue
 
 SMALL = DeviceSpec(vram_size=64 << 20)
 SECOND = 1_000_000_000
@@ -107,7 +107,7 @@ def test_commands_take_the_time_that_the_specification_says(tmp_path: Path) -> N
 
 
 def test_a_settled_pump_sleeps_until_it_is_rung(tmp_path: Path) -> None:
-    async def scenario(_: trio.testing.MockClock) -> None:
+    async def scenario(_clock: trio.testing.MockClock) -> None:
         async with running(tmp_path) as emulator:
             program = await connected(emulator)
             await emulator.pump.settled()
@@ -127,7 +127,7 @@ def test_a_settled_pump_sleeps_until_it_is_rung(tmp_path: Path) -> None:
 def test_a_large_copy_runs_in_chunks_while_control_commands_are_answered(tmp_path: Path) -> None:
     spec = dataclasses.replace(SMALL, chunk_bytes=1 << 20)
 
-    async def scenario(_: trio.testing.MockClock) -> None:
+    async def scenario(_clock: trio.testing.MockClock) -> None:
         async with running(tmp_path, spec) as emulator:
             program = await connected(emulator)
             program.queue.submit(copy(VA, VA + (4 << 20), 4 << 20))
@@ -141,7 +141,7 @@ def test_a_large_copy_runs_in_chunks_while_control_commands_are_answered(tmp_pat
 
 
 def test_a_client_that_leaves_is_forgotten_with_all_it_had(tmp_path: Path) -> None:
-    async def scenario(_: trio.testing.MockClock) -> None:
+    async def scenario(_clock: trio.testing.MockClock) -> None:
         async with running(tmp_path) as emulator:
             free = emulator.devices[0].statistics().free_bytes
             program = await connected(emulator)
@@ -178,7 +178,7 @@ def test_a_connection_that_never_says_hello_is_closed_after_its_time(tmp_path: P
 
 
 def test_closing_with_clients_attached_gives_everything_back(tmp_path: Path) -> None:
-    async def scenario(_: trio.testing.MockClock) -> None:
+    async def scenario(_clock: trio.testing.MockClock) -> None:
         async with running(tmp_path) as emulator:
             program = await connected(emulator)
             program.queue.submit(copy(VA, VA + (4 << 20), 4 << 20))

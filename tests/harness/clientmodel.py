@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from firmware.abi.control import ObjectKind
     from firmware.abi.replies import Exported
-    from tests.harness.rawclient import RawClient
+    from tests.harness.stepped_client import RawClient
 
 
 @dataclass(eq=False)

@@ -14,7 +14,7 @@ from device.mcu import BootCode
 from firmware.abi.handshake import Purpose
 from firmware.image import REFERENCE_LIMITS, REFERENCE_NOTE, build_image, reference_image
 from tests.harness.deviceworld import CountedTokens, HeapMemory, HeapPort
-from tests.harness.rawclient import RawClient
+from tests.harness.stepped_client import RawClient
 
 if TYPE_CHECKING:
     from device.core.firmware import Loader

@@ -8,7 +8,7 @@ from firmware.abi.control import Nop, ObjectKind
 from firmware.abi.ids import PAGE_SIZE
 
 if TYPE_CHECKING:
-    from tests.harness.rawclient import RawClient
+    from tests.harness.stepped_client import RawClient
 
 VA = 1 << 30
 

@@ -13,7 +13,7 @@ from firmware.abi.work import MemoryWrite, WorkFlags
 from tests.harness.devicepair import DevicePair
 
 if TYPE_CHECKING:
-    from tests.harness.rawclient import RawClient
+    from tests.harness.stepped_client import RawClient
 
 VA = 1 << 30
 """Where the exporter has its memory."""

@@ -26,9 +26,10 @@ from firmware.abi.control import (
 )
 from firmware.abi.control_kinds import ObjectFlags, ObjectKind
 from firmware.abi.replies import Exported, ObjectCreated
-from firmware.abi.work import Copy, FenceWait, FenceWrite, Fill, WorkFlags
+from firmware.abi.work import FenceWait, FenceWrite, WorkFlags
 from tests.harness.children import hear, run_function, say
-from tests.harness.raw_client import RawClient, RawQueue
+from tests.harness.commands import copy, fill
+from tests.harness.process_client import RawClient, RawQueue
 
 if TYPE_CHECKING:
     from firmware.abi._record import Record
@@ -80,25 +81,6 @@ class Victim(RawClient):
         if not queue.run(*commands):
             queue.recover()
         self.page.words[IN_FLIGHT] = 0
-
-
-def copy(source: int, destination: int, size: int) -> Copy:
-    """Return a copy command."""
-    return Copy(
-        flags=WorkFlags.NONE, tag=0, source=source, destination=destination, size_bytes=size
-    )
-
-
-def fill(destination: int, size: int, byte: int) -> Fill:
-    """Return a command that fills with one byte."""
-    return Fill(
-        flags=WorkFlags.NONE,
-        tag=0,
-        destination=destination,
-        size_bytes=size,
-        pattern=bytes([byte]).ljust(16, b"\0"),
-        pattern_size=1,
-    )
 
 
 class Life:

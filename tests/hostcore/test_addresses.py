@@ -47,6 +47,7 @@ def test_wished_place_outside_is_asked_for_there_only() -> None:
     assert session.asked[-1] == Release(0x7FFF_0000, SIZE)
 
 
+@pytest.mark.case("V08")
 def test_wished_place_that_is_taken_falls_back_to_the_arena() -> None:
     session = FakeSession()
     state = session.state()

@@ -111,6 +111,8 @@ def test_reading_keeps_two_copies_in_flight(session: FakeSession, state: DriverS
     assert order == [*first, WaitWord, LoadBytes, WaitWord, LoadBytes]
 
 
+@pytest.mark.decision("FAULT-01")
+@pytest.mark.case("D17")
 def test_fault_is_told_and_the_lane_is_gone(session: FakeSession, state: DriverState) -> None:
     before = free_of(state)
     session.script(WaitWord, Waited(0, 0), Waited(0, Status.FAULT))
@@ -127,6 +129,7 @@ def test_fault_is_told_and_the_lane_is_gone(session: FakeSession, state: DriverS
     assert free_of(state) == before
 
 
+@pytest.mark.decision("FAULT-02")
 def test_copy_after_a_fault_has_a_new_lane(session: FakeSession, state: DriverState) -> None:
     session.script(WaitWord, Waited(0, Status.FAULT))
     with pytest.raises(ZeError):

@@ -1,5 +1,7 @@
 """Faults in words."""
 
+import pytest
+
 from firmware.abi.faults import NO_LEVEL, FaultReason
 from firmware.abi.ids import Access
 from firmware.abi.status import Status
@@ -8,6 +10,7 @@ from hostdriver.core.results import ZeResult
 from tests.harness.fake_session import fault
 
 
+@pytest.mark.decision("FAULT-01")
 def test_fault_says_command_address_and_entry() -> None:
     text = describe_fault(fault(0x7F00_1000, 4, seqno=12, level=2, entry=0xABC))
 

@@ -35,6 +35,7 @@ def with_descriptor(handle: bytes, descriptor: int) -> bytes:
     return descriptor.to_bytes(4, "little", signed=True) + handle[4:]
 
 
+@pytest.mark.sentence("RANGE-24")
 def test_handle_has_64_bytes_and_says_what_it_names() -> None:
     record = IpcHandle.unpack(HANDLE)
 
@@ -60,6 +61,7 @@ def test_descriptor_alone_decides(rest: bytes) -> None:
     assert understand((12).to_bytes(4, "little") + rest, OURS) == ByDescriptor(12, None)
 
 
+@pytest.mark.case("I25", "R10")
 @pytest.mark.parametrize("position", range(4, 64))
 @pytest.mark.parametrize("flip", [0x01, 0x80, 0xFF])
 def test_no_changed_byte_opens_anything(position: int, flip: int) -> None:

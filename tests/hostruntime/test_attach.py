@@ -128,6 +128,7 @@ def test_closing_gives_everything_back(emulator: EmulatorProcess) -> None:
         context.virtual_mem_reserve(PAGE)
 
 
+@pytest.mark.decision("C36")
 def test_extension_may_be_switched_off_in_one_process(
     emulator: EmulatorProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,6 +231,7 @@ def test_child_of_a_closed_driver_stays_closed(emulator: EmulatorProcess) -> Non
     assert in_child(child)
 
 
+@pytest.mark.decision("FAULT-05")
 def test_emulator_that_dies_ends_every_call(tmp_path: Path) -> None:
     with emulator_process(tmp_path) as process:
         driver = ze.connect(process.path, start=None)

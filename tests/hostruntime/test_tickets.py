@@ -71,6 +71,7 @@ def test_dropping_closes_the_descriptor_once() -> None:
         os.fstat(made.descriptor)
 
 
+@pytest.mark.decision("C9")
 def test_number_that_became_another_file_stays_open() -> None:
     made = ticket()
     os.close(made.descriptor)

@@ -27,6 +27,7 @@ def window(session: FakeSession, state: DriverState, ptr: int | None, size: int)
     return session.run(exporting.get_handle(state, ptr, chain))
 
 
+@pytest.mark.sentence("RANGE-03", "RANGE-04", "RANGE-24")
 def test_handle_of_a_window_says_offset_size_and_process(session: FakeSession) -> None:
     state = session.state(pid=4711)
     va = mapped(session, state, 2)
@@ -62,6 +63,7 @@ def test_every_get_of_a_window_is_a_handle_of_its_own(
     assert len(state.exports) == 2
 
 
+@pytest.mark.sentence("RANGE-10")
 def test_window_may_span_reservations_and_objects(session: FakeSession, state: DriverState) -> None:
     first = reserve(session, state, PAGE)
     second = reserve(session, state, PAGE, first + PAGE)
@@ -76,6 +78,10 @@ def test_window_may_span_reservations_and_objects(session: FakeSession, state: D
         window(session, state, first, 2 * PAGE + 1)
 
 
+@pytest.mark.sentence("RANGE-08", "RANGE-09", "RANGE-16")
+@pytest.mark.error("MemGetIpcHandleWithProperties", "ANF")
+@pytest.mark.decision("C29")
+@pytest.mark.case("R03")
 def test_hole_is_address_not_found(session: FakeSession, state: DriverState) -> None:
     va = reserve(session, state, 4 * PAGE)
     source = physical(session, state, PAGE)
@@ -91,6 +97,8 @@ def test_hole_is_address_not_found(session: FakeSession, state: DriverState) -> 
         window(session, state, 1 << 40, PAGE)
 
 
+@pytest.mark.decision("C13")
+@pytest.mark.case("D11")
 def test_window_past_the_end_of_all_addresses_is_not_found(
     session: FakeSession, state: DriverState
 ) -> None:
@@ -100,6 +108,7 @@ def test_window_past_the_end_of_all_addresses_is_not_found(
         window(session, state, va, (1 << 64) - va + 1)
 
 
+@pytest.mark.decision("C31b")
 def test_memory_that_was_opened_is_refused_before_a_hole_is(
     session: FakeSession, state: DriverState
 ) -> None:
@@ -113,6 +122,10 @@ def test_memory_that_was_opened_is_refused_before_a_hole_is(
         session.run(exporting.get_handle(state, opened))
 
 
+@pytest.mark.sentence("RANGE-19", "RANGE-21", "RANGE-22")
+@pytest.mark.error("MemGetIpcHandleWithProperties", "NP", "IS", "UF")
+@pytest.mark.decision("C30")
+@pytest.mark.case("R15")
 def test_window_errors_in_their_order(session: FakeSession, state: DriverState) -> None:
     va = mapped(session, state)
     for size in (0, -1):
@@ -128,6 +141,8 @@ def test_window_errors_in_their_order(session: FakeSession, state: DriverState) 
     assert session.commands(Export) == []
 
 
+@pytest.mark.sentence("RANGE-20")
+@pytest.mark.error("MemGetIpcHandleWithProperties", "US")
 @pytest.mark.parametrize(
     ("status", "name"),
     [
@@ -161,6 +176,8 @@ def test_no_descriptor_for_the_handle_undoes_the_export(
     assert len(state.exports) == 0
 
 
+@pytest.mark.sentence("API-02", "RANGE-38")
+@pytest.mark.case("R15")
 def test_both_descriptors_may_be_chained_in_either_order(
     session: FakeSession, state: DriverState
 ) -> None:
@@ -172,6 +189,8 @@ def test_both_descriptors_may_be_chained_in_either_order(
         assert handle.size_bytes == 100
 
 
+@pytest.mark.sentence("RANGE-38")
+@pytest.mark.decision("C35")
 @pytest.mark.parametrize("position", [0, 1])
 def test_fabric_handle_is_unsupported_in_either_order(
     session: FakeSession, state: DriverState, position: int
@@ -184,6 +203,8 @@ def test_fabric_handle_is_unsupported_in_either_order(
         session.run(exporting.get_handle(state, mapped(session, state), chain))
 
 
+@pytest.mark.sentence("HANDLETYPE-01", "HANDLETYPE-05")
+@pytest.mark.decision("C22")
 def test_unknown_handle_type_is_an_invalid_enumeration(
     session: FakeSession, state: DriverState
 ) -> None:
@@ -193,6 +214,7 @@ def test_unknown_handle_type_is_an_invalid_enumeration(
         session.run(exporting.get_handle(state, mapped(session, state), [odd]))
 
 
+@pytest.mark.decision("C18", profile="both")
 def test_unknown_structure_is_ignored_or_refused_by_profile(
     session: FakeSession, state: DriverState, intel: DriverState
 ) -> None:
@@ -205,6 +227,7 @@ def test_unknown_structure_is_ignored_or_refused_by_profile(
         session.run(exporting.get_handle(intel, mapped(session, intel), chain))
 
 
+@pytest.mark.decision("C8", profile="both")
 def test_kinds_of_memory_mix_or_not_by_profile(session: FakeSession) -> None:
     for profile in (0, 1):
         state = session.state(profile=profile)
@@ -244,6 +267,8 @@ def test_mapping_has_one_handle_however_often_it_is_got(
     assert (record.kind, record.size_bytes) == (ExportKind.ALLOCATION, 2 * PAGE)
 
 
+@pytest.mark.decision("C9")
+@pytest.mark.case("I04")
 def test_handle_lives_until_it_was_put_as_often_as_got(
     session: FakeSession, state: DriverState
 ) -> None:
@@ -290,6 +315,9 @@ def test_memory_that_is_unmapped_meanwhile_has_no_handle(
     assert session.tickets == {}
 
 
+@pytest.mark.error("MemGetIpcHandle", "IA")
+@pytest.mark.decision("C19")
+@pytest.mark.case("I23")
 @pytest.mark.parametrize("offset", [1, 4096, PAGE - 1])
 def test_pointer_into_memory_has_no_handle(
     session: FakeSession, state: DriverState, offset: int
@@ -327,6 +355,7 @@ def test_put_of_a_handle_with_another_descriptor_is_put_all_the_same(
     assert session.device.exports == {}
 
 
+@pytest.mark.decision("C28")
 def test_put_of_what_others_got_does_nothing(session: FakeSession, state: DriverState) -> None:
     handle = window(session, state, mapped(session, state), 10)
     other = session.state()
@@ -337,6 +366,7 @@ def test_put_of_what_others_got_does_nothing(session: FakeSession, state: Driver
     assert len(session.device.exports) == 1
 
 
+@pytest.mark.error("MemPutIpcHandle", "IA")
 def test_put_of_broken_bytes_is_refused(session: FakeSession, state: DriverState) -> None:
     handle = bytearray(window(session, state, mapped(session, state), 10))
     handle[30] ^= 1

@@ -111,6 +111,9 @@ def test_example_of_the_manual(process: FakeProcess, driver: ze.Driver) -> None:
     assert process.closed == 1
 
 
+@pytest.mark.error("VirtualMemMap", "NH")
+@pytest.mark.error("PhysicalMemGetProperties", "NH")
+@pytest.mark.error("MemOpenIpcHandle", "NH")
 def test_null_handles_are_told(context: ze.Context) -> None:
     with fails("INVALID_NULL_HANDLE"):
         context.virtual_mem_query_page_size(None, 1)
@@ -126,6 +129,7 @@ def test_null_handles_are_told(context: ze.Context) -> None:
         context.mem_open_ipc_handle(None, bytes(64))
 
 
+@pytest.mark.decision("TEXT-01")
 def test_last_error_is_told_again(driver: ze.Driver, context: ze.Context) -> None:
     assert driver.get_last_error_description() == ""
 
@@ -146,6 +150,7 @@ def test_last_error_is_each_threads_own(driver: ze.Driver, context: ze.Context) 
     assert texts == [""]
 
 
+@pytest.mark.decision("C18")
 def test_what_was_ignored_is_told(driver: ze.Driver, context: ze.Context) -> None:
     desc = ze.PhysicalMemDesc(PAGE, p_next=[ze.UnknownDesc(0x3001B)])
     context.physical_mem_create(driver.devices[0], desc)
@@ -153,6 +158,7 @@ def test_what_was_ignored_is_told(driver: ze.Driver, context: ze.Context) -> Non
     assert "0x3001b" in driver.get_last_error_description()
 
 
+@pytest.mark.error("ContextCreate", "NP", "IE", "UE")
 def test_context_errors(driver: ze.Driver) -> None:
     with fails("INVALID_NULL_POINTER", "desc"):
         driver.create_context(None)
@@ -162,6 +168,8 @@ def test_context_errors(driver: ze.Driver) -> None:
     driver.create_context(ze.ContextDesc(ze.ContextFlags.TBD))
 
 
+@pytest.mark.error("Any function", "IA")
+@pytest.mark.decision("CONTEXT-01")
 def test_destroyed_context_is_a_stale_handle(driver: ze.Driver, context: ze.Context) -> None:
     va = context.virtual_mem_reserve(PAGE)
     context.destroy()
@@ -183,6 +191,8 @@ def test_context_that_was_destroyed_by_hand_ends_quietly(context: ze.Context) ->
         context.destroy()
 
 
+@pytest.mark.error("ContextDestroy", "HIU")
+@pytest.mark.decision("CONTEXT-02")
 def test_context_with_work_cannot_be_destroyed(
     process: FakeProcess, context: ze.Context, driver: ze.Driver
 ) -> None:

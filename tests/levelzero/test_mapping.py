@@ -41,6 +41,7 @@ def test_device_is_told_object_offset_and_rights(session: FakeSession, state: Dr
     state.check()
 
 
+@pytest.mark.decision("C17")
 def test_one_object_may_be_mapped_often(session: FakeSession, state: DriverState) -> None:
     va = reserve(session, state, 2 * PAGE)
     source = physical(session, state, PAGE)
@@ -51,6 +52,7 @@ def test_one_object_may_be_mapped_often(session: FakeSession, state: DriverState
     assert source.mapping_count == 2
 
 
+@pytest.mark.decision("C17", profile="intel")
 def test_intel_maps_a_device_object_once(session: FakeSession, intel: DriverState) -> None:
     va = reserve(session, intel, 4 * PAGE)
     device, host = physical(session, intel, PAGE), physical(session, intel, PAGE, HOST)
@@ -80,6 +82,8 @@ def test_device_memory_is_not_mapped_for_the_cpu(session: FakeSession, state: Dr
     assert session.questions(MapDescriptor) == []
 
 
+@pytest.mark.error("VirtualMemMap", "NH", "NP", "IE", "US", "UA", "IA")
+@pytest.mark.decision("C6", "C30")
 def test_handles_pointers_values_are_judged_in_order(
     session: FakeSession, state: DriverState
 ) -> None:
@@ -119,6 +123,7 @@ def test_large_mappings_stand_on_large_pages(session: FakeSession, state: Driver
     map_at(session, state, va + LARGE, source, LARGE)
 
 
+@pytest.mark.error("VirtualMemMap", "IA")
 def test_mapped_addresses_are_not_mapped_again(session: FakeSession, state: DriverState) -> None:
     va = mapped(session, state, 2)
     source = physical(session, state, 4 * PAGE)
@@ -128,6 +133,7 @@ def test_mapped_addresses_are_not_mapped_again(session: FakeSession, state: Driv
     assert source.mapping_count == 0
 
 
+@pytest.mark.error("Any function", "IA")
 def test_object_of_another_process_is_stale(session: FakeSession, state: DriverState) -> None:
     stranger = physical(session, session.state(), PAGE)
 

@@ -11,6 +11,8 @@ from tests.harness.fake_session import FakeSession, Steps, fault
 from tests.harness.levelzero import HOST, PAGE, fails, map_at, mapped, physical, reserve
 
 
+@pytest.mark.error("MemGetAddressRange", "ANF")
+@pytest.mark.decision("C32")
 def test_pointer_into_a_mapping_gives_the_mapping(session: FakeSession, state: DriverState) -> None:
     va = reserve(session, state, 4 * PAGE)
     source = physical(session, state, 2 * PAGE)
@@ -23,12 +25,14 @@ def test_pointer_into_a_mapping_gives_the_mapping(session: FakeSession, state: D
         memory.get_address_range(state, va + 3 * PAGE)
 
 
+@pytest.mark.decision("C32", profile="intel")
 def test_intel_gives_the_reservation(session: FakeSession, intel: DriverState) -> None:
     va = reserve(session, intel, 4 * PAGE)
 
     assert memory.get_address_range(intel, va + 5) == AddressRange(va, 4 * PAGE)
 
 
+@pytest.mark.error("MemGetAddressRange", "NP", "ANF")
 def test_address_range_errors(session: FakeSession, state: DriverState) -> None:
     va = reserve(session, state, PAGE)
     source = physical(session, state, PAGE)
@@ -118,6 +122,8 @@ def test_opened_memory_is_copied_by_its_device() -> None:
     assert session.questions(Submit)[0].device == 0
 
 
+@pytest.mark.decision("FAULT-01")
+@pytest.mark.case("D17")
 def test_fault_of_a_copy_is_a_lost_device_that_says_where(
     session: FakeSession, state: DriverState
 ) -> None:

@@ -49,6 +49,7 @@ def make_peer() -> Peer:
     return Peer()
 
 
+@pytest.mark.sentence("RANGE-15", "RANGE-33")
 def test_pointer_is_where_the_window_begins(peer: Peer) -> None:
     pointer = peer.open(peer.get())
 
@@ -59,6 +60,8 @@ def test_pointer_is_where_the_window_begins(peer: Peer) -> None:
     peer.state.check()
 
 
+@pytest.mark.sentence("RANGE-34")
+@pytest.mark.case("R11")
 def test_range_describes_itself(peer: Peer) -> None:
     pointer = peer.open(peer.get())
 
@@ -70,6 +73,8 @@ def test_range_describes_itself(peer: Peer) -> None:
             memory.get_address_range(peer.state, pointer + outside)
 
 
+@pytest.mark.sentence("RANGE-31")
+@pytest.mark.case("I15")
 def test_every_open_is_a_pointer_of_its_own(peer: Peer) -> None:
     handle = peer.get()
     pointers = {peer.open(handle) for _ in range(20)}
@@ -97,6 +102,7 @@ def test_large_window_stands_on_a_large_page(peer: Peer) -> None:
     assert peer.free == ARENA[1]
 
 
+@pytest.mark.sentence("RANGE-36")
 def test_close_gives_mapping_and_addresses_back(peer: Peer) -> None:
     pointer = peer.open(peer.get())
 
@@ -108,6 +114,8 @@ def test_close_gives_mapping_and_addresses_back(peer: Peer) -> None:
         memory.get_address_range(peer.state, pointer)
 
 
+@pytest.mark.error("MemCloseIpcHandle", "NP", "IA")
+@pytest.mark.decision("C25")
 def test_close_takes_only_the_pointer_that_was_opened(peer: Peer) -> None:
     pointer = peer.open(peer.get())
 
@@ -149,6 +157,9 @@ def test_two_threads_cannot_close_the_same_pointer(peer: Peer) -> None:
     steps.finish()
 
 
+@pytest.mark.error("MemOpenIpcHandle", "IA")
+@pytest.mark.decision("C11")
+@pytest.mark.case("I09")
 def test_handle_that_was_put_opens_no_more(peer: Peer) -> None:
     handle = peer.get()
     peer.out.run(exporting.put_handle(peer.exporter, handle))
@@ -178,12 +189,14 @@ def test_descriptor_that_was_received_opens_by_itself(peer: Peer) -> None:
     assert tokens == {handle[24:40]}
 
 
+@pytest.mark.case("I17")
 def test_unchanged_handle_touches_no_descriptor(peer: Peer) -> None:
     peer.open(peer.get())
 
     assert peer.session.questions(ReadTicket) == []
 
 
+@pytest.mark.case("I25", "R10")
 @pytest.mark.parametrize("position", range(4, 64))
 def test_corrupted_handle_opens_nothing(peer: Peer, position: int) -> None:
     handle = bytearray(peer.get())
@@ -194,12 +207,16 @@ def test_corrupted_handle_opens_nothing(peer: Peer, position: int) -> None:
     assert peer.session.commands(ExportOpen) == []
 
 
+@pytest.mark.error("MemOpenIpcHandle", "IA")
+@pytest.mark.case("I25")
 @pytest.mark.parametrize("handle", [b"\xff" * 64, bytes(64), b"abcd" * 16])
 def test_bytes_that_are_no_handle_open_nothing(peer: Peer, handle: bytes) -> None:
     with fails("INVALID_ARGUMENT", "/run/fake.sock"):
         peer.open(handle)
 
 
+@pytest.mark.error("MemOpenIpcHandle", "NH", "IE", "UE")
+@pytest.mark.decision("C30")
 def test_open_errors_in_their_order(peer: Peer) -> None:
     handle = peer.get()
     cases = [
@@ -215,6 +232,8 @@ def test_open_errors_in_their_order(peer: Peer) -> None:
         peer.open(handle, 0, flags)
 
 
+@pytest.mark.sentence("RANGE-30", "RANGE-37")
+@pytest.mark.decision("C36")
 def test_range_needs_its_extension_plain_memory_does_not() -> None:
     peer = Peer(extensions=0)
     plain = peer.out.run(exporting.get_handle(peer.exporter, peer.va))
@@ -253,6 +272,7 @@ def test_handle_of_something_else_is_refused(
     assert peer.session.asked == []
 
 
+@pytest.mark.sentence("RANGE-35")
 def test_no_address_space_is_out_of_host_memory() -> None:
     peer = Peer()
     peer.state.arena = None
@@ -262,6 +282,8 @@ def test_no_address_space_is_out_of_host_memory() -> None:
         peer.open(peer.get())
 
 
+@pytest.mark.sentence("RANGE-35")
+@pytest.mark.case("R09")
 @pytest.mark.parametrize(
     ("status", "name"),
     [

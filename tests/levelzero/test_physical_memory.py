@@ -40,6 +40,7 @@ def test_device_memory_prefers_the_largest_page(
     assert source.descriptor is None
 
 
+@pytest.mark.decision("PAGE-02")
 def test_host_memory_keeps_its_descriptor_and_has_small_pages(
     session: FakeSession, state: DriverState
 ) -> None:
@@ -65,6 +66,8 @@ def test_number_is_not_used_again(session: FakeSession, state: DriverState) -> N
     assert physical(session, state, PAGE).id != first.id
 
 
+@pytest.mark.error("PhysicalMemCreate", "NH", "NP", "IE", "UE", "US")
+@pytest.mark.decision("C22", "C30", "C35")
 def test_creation_errors_in_their_order(session: FakeSession, state: DriverState) -> None:
     fabric = IpcMemHandleTypeExtDesc(IpcMemHandleTypeFlags.FABRIC_ACCESSIBLE)
     odd = IpcMemHandleTypeExtDesc(IpcMemHandleTypeFlags(4))
@@ -91,10 +94,12 @@ def test_creation_errors_in_their_order(session: FakeSession, state: DriverState
     assert session.asked == []
 
 
+@pytest.mark.decision("C14")
 def test_host_memory_needs_no_device(session: FakeSession, state: DriverState) -> None:
     assert attempt(session, state, PhysicalMemDesc(4096, HOST), None).device == 0
 
 
+@pytest.mark.decision("C14", profile="intel")
 def test_intel_wants_a_device_for_host_memory(session: FakeSession, intel: DriverState) -> None:
     with fails("INVALID_NULL_HANDLE"):
         attempt(session, intel, PhysicalMemDesc(4096, HOST), None)
@@ -106,6 +111,7 @@ def test_flags_0_are_device_memory(session: FakeSession, state: DriverState) -> 
     assert source.kind is PhysicalKind.DEVICE
 
 
+@pytest.mark.sentence("HANDLETYPE-04")
 def test_default_handle_type_may_be_chained(session: FakeSession, state: DriverState) -> None:
     attempt(session, state, PhysicalMemDesc(PAGE, p_next=[IpcMemHandleTypeExtDesc()]))
 
@@ -119,12 +125,14 @@ def test_handle_type_needs_its_extension(session: FakeSession) -> None:
         attempt(session, state, PhysicalMemDesc(PAGE, p_next=[IpcMemHandleTypeExtDesc()]))
 
 
+@pytest.mark.decision("C18")
 def test_unknown_structure_is_ignored_and_noted(session: FakeSession, state: DriverState) -> None:
     attempt(session, state, PhysicalMemDesc(PAGE, p_next=[UnknownDesc(0x3001B)]))
 
     assert "0x3001b" in state.note
 
 
+@pytest.mark.decision("C18", profile="intel")
 def test_intel_refuses_an_unknown_structure(session: FakeSession, intel: DriverState) -> None:
     with fails("UNSUPPORTED_ENUMERATION", "0x3001b"):
         attempt(session, intel, PhysicalMemDesc(PAGE, p_next=[UnknownDesc(0x3001B)]))
@@ -174,6 +182,10 @@ def test_destroy_gives_object_and_descriptor_back(session: FakeSession, state: D
     assert state.physical == {}
 
 
+@pytest.mark.error("PhysicalMemDestroy", "NH", "HIU")
+@pytest.mark.error("PhysicalMemGetProperties", "NH")
+@pytest.mark.error("Any function", "IA")
+@pytest.mark.decision("CONTEXT-03")
 def test_destroy_errors(session: FakeSession, state: DriverState) -> None:
     va = mapped(session, state)
     (source,) = state.physical.values()

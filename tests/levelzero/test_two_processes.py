@@ -47,6 +47,10 @@ def window(exporter: Program) -> tuple[int, bytes]:
     return va, data
 
 
+@pytest.mark.sentence("RANGE-01", "RANGE-07", "RANGE-15", "RANGE-17", "RANGE-18", "RANGE-31")
+@pytest.mark.sentence("RANGE-33", "RANGE-34")
+@pytest.mark.decision("C12")
+@pytest.mark.case("I19")
 def test_importer_sees_the_very_bytes_of_the_window(pair: tuple[Program, Program]) -> None:
     exporter, importer = pair
     va, data = window(exporter)
@@ -62,6 +66,9 @@ def test_importer_sees_the_very_bytes_of_the_window(pair: tuple[Program, Program
     assert importer.do("read", pointer, 4) == b"news".hex()
 
 
+@pytest.mark.sentence("RANGE-32")
+@pytest.mark.decision("FAULT-02")
+@pytest.mark.case("D17")
 def test_window_ends_where_it_ends(pair: tuple[Program, Program]) -> None:
     exporter, importer = pair
     va, _ = window(exporter)
@@ -72,6 +79,8 @@ def test_window_ends_where_it_ends(pair: tuple[Program, Program]) -> None:
     assert importer.do("range_of", pointer + 2 * PAGE) == "ADDRESS_NOT_FOUND"
 
 
+@pytest.mark.sentence("RANGE-25")
+@pytest.mark.decision("C10c")
 def test_handle_is_a_picture_of_the_moment(pair: tuple[Program, Program]) -> None:
     exporter, importer = pair
     va, data = window(exporter)
@@ -85,6 +94,8 @@ def test_handle_is_a_picture_of_the_moment(pair: tuple[Program, Program]) -> Non
     assert importer.do("read", pointer, 8 * PAGE) == data.hex()
 
 
+@pytest.mark.decision("C11")
+@pytest.mark.case("I07", "I09")
 def test_handle_that_was_put_opens_no_more_and_what_is_open_stays(
     pair: tuple[Program, Program],
 ) -> None:
@@ -102,6 +113,8 @@ def test_handle_that_was_put_opens_no_more_and_what_is_open_stays(
     assert exporter.do("put", handle) is None
 
 
+@pytest.mark.sentence("RANGE-28")
+@pytest.mark.decision("C10", "C10c", "C11")
 def test_memory_outlives_its_exporter_while_it_is_open(
     pair: tuple[Program, Program], emulator: EmulatorProcess
 ) -> None:
@@ -131,6 +144,7 @@ def test_importer_that_dies_takes_nothing_with_it(
     assert exporter.do("free", va, 16 * PAGE) is None
 
 
+@pytest.mark.case("I01", "I15")
 def test_opening_and_closing_leaves_no_descriptor(pair: tuple[Program, Program]) -> None:
     exporter, importer = pair
     va, data = window(exporter)
@@ -164,6 +178,7 @@ def test_one_object_twice_in_a_window_is_one_memory(pair: tuple[Program, Program
     assert exporter.do("read", va + PAGE + 9, 5) == b"twice".hex()
 
 
+@pytest.mark.sentence("RANGE-01", "RANGE-05", "RANGE-23", "RANGE-24", "RANGE-31")
 def test_many_objects_come_whole_and_in_order(pair: tuple[Program, Program]) -> None:
     exporter, importer = pair
     count = 300
@@ -180,6 +195,7 @@ def test_many_objects_come_whole_and_in_order(pair: tuple[Program, Program]) -> 
         assert bytes.fromhex(found) == number.to_bytes(8, "little")
 
 
+@pytest.mark.sentence("RANGE-14")
 def test_host_memory_is_the_same_for_cpu_and_device(pair: tuple[Program, Program]) -> None:
     exporter, importer = pair
     number = exporter.do("make", 3 * 4096, 1)
@@ -194,6 +210,7 @@ def test_host_memory_is_the_same_for_cpu_and_device(pair: tuple[Program, Program
     assert importer.do("read", pointer + 10, 10) == b"by the CPU".hex()
 
 
+@pytest.mark.sentence("RANGE-02", "RANGE-30")
 def test_mapped_memory_has_one_plain_handle(pair: tuple[Program, Program]) -> None:
     exporter, importer = pair
     va, data = window(exporter)
@@ -209,6 +226,7 @@ def test_mapped_memory_has_one_plain_handle(pair: tuple[Program, Program]) -> No
     assert importer.do("open", handle) == "INVALID_ARGUMENT"
 
 
+@pytest.mark.case("V06")
 def test_memory_that_is_full_is_told_at_creation(
     pair: tuple[Program, Program], emulator: EmulatorProcess
 ) -> None:
@@ -220,6 +238,7 @@ def test_memory_that_is_full_is_told_at_creation(
     assert isinstance(exporter.do("make", PAGE), int)
 
 
+@pytest.mark.case("I25")
 def test_corrupted_handle_opens_nothing(pair: tuple[Program, Program]) -> None:
     exporter, importer = pair
     va, _ = window(exporter)

@@ -37,6 +37,7 @@ def test_page_size_is_64_kib_below_2_mib(state: DriverState, size: int, page: in
     assert virtual_memory.query_page_size(state, 0, size) == page
 
 
+@pytest.mark.error("VirtualMemQueryPageSize", "NH", "US")
 def test_page_size_errors(state: DriverState) -> None:
     with fails("INVALID_NULL_HANDLE", "hDevice"):
         virtual_memory.query_page_size(state, None, 0)
@@ -54,6 +55,7 @@ def test_reservation_is_aligned_and_has_no_access(session: FakeSession, state: D
     state.check()
 
 
+@pytest.mark.error("VirtualMemReserve", "US")
 @pytest.mark.parametrize("size", [0, 1, 4097, PAGE + 1])
 def test_reservation_of_odd_size_is_refused(
     session: FakeSession, state: DriverState, size: int
@@ -120,6 +122,7 @@ def test_free_unmaps_and_keeps_the_physical_objects(
     state.check()
 
 
+@pytest.mark.error("VirtualMemFree", "NP", "US", "UA", "IA")
 def test_free_errors(session: FakeSession, state: DriverState) -> None:
     va = reserve(session, state, 2 * PAGE)
     cases = [
@@ -197,6 +200,7 @@ def test_refusal_to_unmap_leaves_everything(session: FakeSession, state: DriverS
     state.check()
 
 
+@pytest.mark.decision("C5")
 def test_unmap_takes_whole_mappings_and_skips_holes(
     session: FakeSession, state: DriverState
 ) -> None:
@@ -254,6 +258,7 @@ def test_unmap_hides_host_memory_from_the_cpu(session: FakeSession, state: Drive
     assert session.questions(ProtectNone) == [ProtectNone(va, 8192)]
 
 
+@pytest.mark.error("VirtualMemUnmap", "NP", "US", "UA")
 def test_unmap_errors(session: FakeSession, state: DriverState) -> None:
     va = mapped(session, state)
     cases = [
@@ -353,6 +358,8 @@ def test_access_that_the_device_refuses_stays(session: FakeSession, state: Drive
     assert virtual_memory.get_access(state, va, PAGE).access is Access.READWRITE
 
 
+@pytest.mark.error("VirtualMemSetAccessAttribute", "NP", "IE", "US", "UA")
+@pytest.mark.error("VirtualMemGetAccessAttribute", "NP", "US", "UA")
 def test_access_errors(session: FakeSession, state: DriverState) -> None:
     va = mapped(session, state)
     cases = [

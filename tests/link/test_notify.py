@@ -136,9 +136,7 @@ def test_a_device_that_armed_looks_behind_a_fence_before_it_sleeps(waits: bool) 
         trace.append("look")
         return waits
 
-    sleeps = may_sleep(
-        lambda: trace.append("arm"), work_waits, fence=lambda: trace.append("fence")
-    )
+    sleeps = may_sleep(lambda: trace.append("arm"), work_waits, fence=lambda: trace.append("fence"))
 
     assert trace == ["arm", "fence", "look"]
     assert sleeps is not waits

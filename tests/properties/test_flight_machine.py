@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from device.core.engine.large import INLINE_BYTES
 from device.core.spec import DeviceSpec
 from firmware.abi.control import (
     ControlCommand,
@@ -22,14 +23,15 @@ from firmware.abi.control import (
     QueueReset,
     Unmap,
 )
+from firmware.abi.ids import PAGE_SIZE
 from firmware.abi.work import Copy, Fill, WorkFlags
 from tests.harness.devicepair import SMALL_IMAGE, DevicePair
 
 if TYPE_CHECKING:
-    from tests.harness.rawclient import RawClient, RawQueue
+    from tests.harness.stepped_client import RawClient, RawQueue
 
-SIZE = 2 << 20
-VRAM = 14 << 20
+SIZE = INLINE_BYTES + (64 << 10)
+VRAM = 7 * SIZE
 VA = 1 << 30
 SLOTS = 4
 NONE = WorkFlags.NONE
@@ -61,7 +63,7 @@ picks = st.integers(0, 3)
 class FlightMachine(RuleBasedStateMachine):
     @initialize()
     def power_up(self) -> None:
-        spec = DeviceSpec(vram_size=VRAM, chunk_bytes=SIZE // 2)
+        spec = DeviceSpec(vram_size=VRAM, chunk_bytes=1 << 19)
         self.pair = DevicePair(spec, image=SMALL_IMAGE)
         self.pair.hold_chunks = True
         self.actors: list[Actor] = []
@@ -115,10 +117,7 @@ class FlightMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.pair.chunks)
     @rule(pick=picks)
     def finish_one(self, pick: int) -> None:
-        chunk = self.pair.chunks.pop(pick % len(self.pair.chunks))
-        chunk.run()
-        self.pair.device.chunk_done(chunk, self.pair.now)
-        self.pair.step()
+        self._run(pick % len(self.pair.chunks))
 
     @precondition(lambda self: self.actors)
     @rule(pick=picks, slot=picks)
@@ -195,21 +194,28 @@ class FlightMachine(RuleBasedStateMachine):
         if free:
             raw.object(free)
         state = self.pair.device._state.clients[raw.client_id]
-        given = [run for item in state.objects.values() for run in item.runs]
-        before = [bytes(self.pair.vram[r.first << 12 : (r.first + r.count) << 12]) for r in given]
+        array = self.pair.device.memory.array
+        given = [
+            array[first * PAGE_SIZE : (first + count) * PAGE_SIZE]
+            for item in state.objects.values()
+            for first, count in item.runs
+        ]
+        assert not any(frames.any() for frames in given)
         while self.pair.chunks:
-            chunk = self.pair.chunks.pop(0)
-            chunk.run()
-            self.pair.device.chunk_done(chunk, self.pair.now)
-            self.pair.step()
-        after = [bytes(self.pair.vram[r.first << 12 : (r.first + r.count) << 12]) for r in given]
-        assert after == before
+            self._run(0)
+        assert not any(frames.any() for frames in given)
         self.pair.detach(raw)
         self.pair.step()
 
     @invariant()
     def the_device_is_sound(self) -> None:
         self.pair.device.check()
+
+    def _run(self, index: int) -> None:
+        chunk = self.pair.chunks.pop(index)
+        chunk.run()
+        self.pair.device.chunk_done(chunk, self.pair.now)
+        self.pair.step()
 
     def teardown(self) -> None:
         for actor in self.actors:

@@ -176,6 +176,7 @@ RingMachine.TestCase.settings = settings(stateful_step_count=60)
 TestRing = RingMachine.TestCase
 
 
+@pytest.mark.case("D07")
 @pytest.mark.parametrize("start", [0, U32_MASK - 5, U32_MASK])
 def test_a_thousand_entries_pass_in_order_across_the_wrap(start: int) -> None:
     shape = RingShape(8, ENTRY)

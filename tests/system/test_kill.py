@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.harness.children import child
+from tests.harness.commands import copy
 from tests.harness.emulator_process import emulator_process
-from tests.harness.raw_client import RawClient
-from tests.harness.victim import GIFT, IN_FLIGHT, PAGE, READY, STEPS, TOKEN, Page, copy
+from tests.harness.process_client import RawClient
+from tests.harness.victim import GIFT, IN_FLIGHT, PAGE, READY, STEPS, TOKEN, Page
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.harness.children import Child
-    from tests.harness.raw_client import RawQueue
+    from tests.harness.process_client import RawQueue
 
 KILLS = 200
 WINDOW = 1 << 36
@@ -64,6 +65,7 @@ def reap(breeder: Child) -> None:
     assert breeder.hear() == str(-signal.SIGKILL)
 
 
+@pytest.mark.case("D09")
 @pytest.mark.timeout(300)
 def test_two_hundred_clients_killed_at_random_points_cost_nothing(tmp_path: Path) -> None:
     seed = random.SystemRandom().randrange(1 << 32)
