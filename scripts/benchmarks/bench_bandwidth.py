@@ -22,7 +22,7 @@ from scripts.benchmarks.stand import (
 
 if TYPE_CHECKING:
     from scripts.benchmarks.limits import LimitProgram
-    from tests.harness.raw_client import RawClient, RawQueue
+    from tests.harness.process_client import RawClient, RawQueue
 
 MIB = 1 << 20
 SIZES = (16 * MIB, 64 * MIB, 256 * MIB)

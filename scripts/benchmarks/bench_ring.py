@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import random
 import statistics
-import tempfile
 import time
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from firmware.abi.segment import FENCE_HOST_SLEEPERS, FENCE_VALUE
-from firmware.abi.work import FenceWrite, WorkFlags
 from firmware.link.waiting import WordWait
-from scripts.benchmarks.limits import limit_program
+from scripts.benchmarks.limits import ring_limit
 from scripts.benchmarks.report import Row
 from scripts.benchmarks.stand import (
     MICROSECONDS,
@@ -25,15 +22,15 @@ from scripts.benchmarks.stand import (
     VA,
     alternate,
     copy,
+    fence,
     median_of,
     pinned_client,
-    processors,
     submit_and_wait,
 )
 
 if TYPE_CHECKING:
     from scripts.benchmarks.limits import LimitProgram
-    from tests.harness.raw_client import RawClient, RawQueue
+    from tests.harness.process_client import RawClient, RawQueue
 
 LIST = 1_000
 AREA = 4 << 20
@@ -47,11 +44,6 @@ LISTS = 5
 HARDWARE_COPY = 8.3
 """A GPU of 2023: the best of two runs' medians, in microseconds."""
 HARDWARE_LIST = 3_900.0
-
-
-def fence(value: int) -> bytes:
-    """Return a command that stores a value into fence slot 0."""
-    return FenceWrite(flags=WorkFlags.NONE, tag=0, pool=0, slot=0, value=value).pack()
 
 
 def shuffled_copies() -> bytes:
@@ -123,15 +115,11 @@ def measure(client: RawClient, limit: LimitProgram, one: bytes, many: bytes) -> 
 def run() -> list[Row]:
     """Measure; return a row a figure."""
     one, many = copy(SOURCE, DESTINATION, SMALL), shuffled_copies()
-    with tempfile.TemporaryDirectory() as folder:
-        files = [Path(folder) / name for name in ("one", "many", "fence")]
-        for file, commands in zip(files, (one, many, fence(0)), strict=True):
-            file.write_bytes(commands)
-        with (
-            limit_program("ring", SOURCE, DESTINATION, LIST, *processors(), *files) as limit,
-            pinned_client() as (_, client),
-        ):
-            alone, alone_c, listed, listed_c, event, event_c = measure(client, limit, one, many)
+    with (
+        ring_limit((one, many, fence()), SOURCE, DESTINATION, LIST) as limit,
+        pinned_client() as (_, client),
+    ):
+        alone, alone_c, listed, listed_c, event, event_c = measure(client, limit, one, many)
     what_one, what_list = "one 4 KiB copy, submit to completion seen", "1,000 copies of 4 KiB"
     return [
         Row(

@@ -28,7 +28,7 @@ from scripts.benchmarks.stand import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.harness.raw_client import RawClient
+    from tests.harness.process_client import RawClient
 
 ROUNDS = 15
 WAKES = 40

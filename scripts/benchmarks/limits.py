@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scripts.benchmarks.stand import processors
+
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
 SOURCES = Path(__file__).with_name("c")
 ABI_HEADER = Path(__file__).parents[2] / "docs" / "reference"
@@ -54,3 +56,17 @@ def limit_program(name: str, *arguments: object) -> Generator[LimitProgram]:
                 yield LimitProgram(process)
             finally:
                 process.kill()
+
+
+@contextmanager
+def ring_limit(
+    lists: Sequence[bytes], source: int = 0, destination: int = 0, pages: int = 0
+) -> Generator[LimitProgram]:
+    """Run the limit of a work ring with lists of commands between two mapped areas."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / str(number) for number in range(len(lists))]
+        for file, commands in zip(files, lists, strict=True):
+            file.write_bytes(commands)
+        arguments = (source, destination, pages, *processors(), *files)
+        with limit_program("ring", *arguments) as limit:
+            yield limit

@@ -14,9 +14,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from firmware.abi.work import Copy, WorkFlags
+from firmware.abi.work import Copy, FenceWrite, WorkFlags
 from tests.harness.emulator_process import emulator_process
-from tests.harness.raw_client import RawClient, RawQueue
+from tests.harness.process_client import RawClient, RawQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -97,6 +97,18 @@ def copy(source: int, destination: int, size: int) -> bytes:
     return Copy(
         flags=WorkFlags.NONE, tag=0, source=source, destination=destination, size_bytes=size
     ).pack()
+
+
+def fence(value: int = 0) -> bytes:
+    """Return a command that stores a value into fence slot 0."""
+    return FenceWrite(flags=WorkFlags.NONE, tag=0, pool=0, slot=0, value=value).pack()
+
+
+def seconds_of(call: Callable[[], object]) -> float:
+    """Return the seconds that a call takes."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
 
 
 def submit_and_wait(queue: RawQueue, commands: bytes) -> float:

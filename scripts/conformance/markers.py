@@ -2,7 +2,7 @@
 
     @pytest.mark.sentence("RANGE-07", "RANGE-08")
     @pytest.mark.decision("C8", profile="both")
-    @pytest.mark.error("VirtualMemFree-US")
+    @pytest.mark.error("VirtualMemFree", "NP", "US")
     @pytest.mark.case("V04")
 
 A marker stands at a test, at a class of tests, inside a case of `parametrize`, or in `pytestmark`.
@@ -12,13 +12,20 @@ Anywhere else nobody could tell which test it belongs to, and it is reported.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-MARKERS: Final = ("sentence", "decision", "error", "case")
+_ARGUMENTS: Final = {
+    "sentence": "one id or more",
+    "decision": "one id or more",
+    "error": "a function and one code or more",
+    "case": "one id or more",
+}
+MARKERS: Final = tuple(_ARGUMENTS)
 PROFILES: Final = {"spec": ("spec",), "intel": ("intel",), "both": ("spec", "intel")}
 _IDLE: Final = ("skip", "xfail")
 
@@ -71,7 +78,12 @@ class _Reader:
             self._body(tree.body, "")
         for node in ast.walk(tree):
             if isinstance(node, ast.expr) and _marker_of(node) and node not in self._seen:
-                self._problem(node, "the marker is at no test")
+                self._problem(node, "the marker is at no test, or names nothing")
+        self.problems += [
+            f"{self._path}: {mark.test or 'pytestmark'}: {mark.marker} {mark.id!r} stands twice"
+            for mark, count in Counter(self.marks).items()
+            if count > 1
+        ]
 
     def _body(self, body: Sequence[ast.stmt], owner: str) -> None:
         for node in body:
@@ -105,10 +117,10 @@ class _Reader:
 
     def _mark(self, node: ast.Call, marker: str, test: str) -> None:
         names = list(_texts(node.args))
-        if len(names) < max(len(node.args), 1):
-            self._problem(node, f"{marker} takes ids as literal texts, at least one")
-        if len(names) > len(set(names)):
-            self._problem(node, f"{marker} names an id twice")
+        if marker == "error":
+            names = [f"{names[0]}-{code}" for code in names[1:]]
+        if not names or len(list(_texts(node.args))) < len(node.args):
+            self._problem(node, f"{marker} takes {_ARGUMENTS[marker]}, as literal texts")
         profiles = self._profiles(node, marker)
         self.marks += [Mark(marker, name, profiles, self._path, test) for name in names]
 

@@ -54,7 +54,7 @@ Every behaviour that emuzero has to show stands here once, with the tests that p
 ```python
 @pytest.mark.sentence("RANGE-11")
 @pytest.mark.decision("C8", profile="both")  # spec (default), intel, both
-@pytest.mark.error("VirtualMemFree-US")
+@pytest.mark.error("VirtualMemFree", "NP", "US")
 @pytest.mark.case("V04")
 def test_...
 ```
@@ -117,10 +117,13 @@ def _documents(ledger: Ledger) -> str:
 
 
 def _table(ledger: Ledger, marker: str, table: Sequence[Verdict], tests: str) -> str:
-    columns = ("Id", *_COLUMNS[marker], "Tests")
+    columns = ("Code" if marker == "error" else "Id", *_COLUMNS[marker], "Tests")
     lines = [f"| {' | '.join(columns)} |", f"| {' | '.join('---' for _ in columns)} |"]
     for verdict in table:
-        cells = [verdict.row.id, *map(_cell, verdict.row.cells), _proof(ledger, verdict, tests)]
+        name = verdict.row.id
+        if marker == "error":
+            name = name.removeprefix(f"{verdict.row.group.removeprefix('ze')}-")
+        cells = [name, *map(_cell, verdict.row.cells), _proof(ledger, verdict, tests)]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
 

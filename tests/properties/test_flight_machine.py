@@ -92,6 +92,10 @@ class FlightMachine(RuleBasedStateMachine):
     def move(self, pick: int, source: int, destination: int, fills: bool) -> None:
         actor = self.actors[pick % len(self.actors)]
         if not actor.queues:
+            if self.pair.chunks:
+                # Replies that wait would come with the one that is waited for.
+                return
+            actor.raw.replies()
             actor.queues.append(actor.raw.queue(actor.vmid))
         if fills:
             command = Fill(
