@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,6 +14,9 @@ from hostdriver.cli.demo.fit import check_fit
 from hostdriver.cli.demo.inputs import check_files, default_files, display_name
 from hostdriver.cli.exits import BadInput
 from hostdriver.cli.hostlimits import Limit
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 PLENTY = [Limit(1 << 60, "the host")]
 
@@ -51,13 +57,30 @@ def test_a_device_is_refused() -> None:
         check_files([Path("/dev/zero")])
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
-def test_a_file_of_others_is_refused(tmp_path: Path) -> None:
-    path = file_of(tmp_path, 1)
-    path.chmod(0)
+NOBODY = 65534
 
-    with pytest.raises(BadInput, match="Permission denied"):
-        check_files([path])
+
+@contextlib.contextmanager
+def as_nobody() -> Generator[None]:
+    """Be a user to whom something can be forbidden, which root is not."""
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
+def test_a_file_of_others_is_refused() -> None:
+    # Not in pytest's folder, which another user may not even enter.
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        path = file_of(Path(folder), 1)
+        path.chmod(0)
+
+        with as_nobody(), pytest.raises(BadInput, match="Permission denied"):
+            check_files([path])
 
 
 def test_the_source_tree_has_files_of_its_own() -> None:
