@@ -8,6 +8,7 @@ from device.core.acknowledge import AT_ONCE
 from device.core.effects import Notify
 from device.core.errors import InvariantError
 from device.core.firmware import Pending
+from device.core.weights import weight_of
 from firmware.abi.rings import (
     CONSUMER_SLEEPERS,
     HEAD,
@@ -112,7 +113,7 @@ class ControlRing:
     def serve(
         self, handle: Callable[[bytes], bytes | Pending], now: int, budget: int
     ) -> list[Notify]:
-        """Answer at most `budget` commands; return whom to wake."""
+        """Answer commands of no more weight than `budget`, and one more; return whom to wake."""
         try:
             self._settle(now)
             if self._looked:
@@ -142,10 +143,10 @@ class ControlRing:
     def _take(self, handle: Callable[[bytes], bytes | Pending], now: int, budget: int) -> None:
         control, replies = self._control, self._replies
         count = control.available()
-        while count and budget and now >= self._free_at and self._room():
+        while count and budget > 0 and now >= self._free_at and self._room():
             command = control.fetch()
             count -= 1
-            budget -= 1
+            budget -= weight_of(command)
             self.commands += 1
             reply = handle(command)
             if isinstance(reply, Pending):

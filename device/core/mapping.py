@@ -81,8 +81,10 @@ class Mapper:
             backing, offset = space.null, 0
         if backing is None:
             raise DeviceError(Status.BAD_OBJECT, object_id)
-        _check_part(backing, va, offset + size, rights)
-        bits = int(rights) << RIGHTS_SHIFT
+        # A plain number: arithmetic on flags takes a microsecond.
+        plain = int(rights)
+        _check_part(backing, va, offset + size, plain)
+        bits = plain << RIGHTS_SHIFT
         if backing.entry:
             pages = space.space.tables.map_one(va, size, backing.entry + offset | bits)
         else:
@@ -158,7 +160,7 @@ class Mapper:
         if (span.va | span.size) & _OFFSET_MASK:
             raise _misaligned(*span)
         check_range(*span)
-        _check_rights(space, span, rights)
+        _check_rights(space, span, int(rights))
         pages = space.space.tables.protect(span.va, span.size, rights)
         return pages, self._forget(space, [span], unmapped=False)
 

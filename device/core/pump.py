@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from device.core.supervisor import Supervisor
 
 CONTROL_BUDGET: Final = 32
-"""Control commands of one round, shared among the clients that have any."""
+"""Ordinary control commands of one round, shared among the clients that have any; see `weights`."""
 
 
 @final
@@ -63,41 +63,28 @@ class Pump:
         self.dirty = False
         """Something changed outside of `work`: effects or replies may wait."""
 
-    @property
-    def has_work(self) -> bool:
-        """Whether another round is useful now."""
-        if self.dirty:
+    def watch(self, looks: int) -> bool:
+        """Look up to so many times for something to do; return whether there is."""
+        if self.dirty or self._scheduler.has_work:
             return True
-        # Doorbells first: they are what a device that polls waits for.
-        for client in self._clients.values():
-            doorbells = client.doorbells
-            if client.rung or doorbells.view.tobytes() != doorbells.seen:
-                return True
+        clients = self._clients.values()
+        for client in clients:
             if client.control.active and client.control.has_work(self._state.now):
                 return True
-        return self._scheduler.has_work
+        # What a device that polls waits for, and what stands between a doorbell and its command.
+        for _ in range(looks):
+            for client in clients:
+                doorbells = client.doorbells
+                if client.rung or doorbells.view.tobytes() != doorbells.seen:
+                    return True
+        return False
 
     def work(self, now: int) -> list[Effect]:
         """Look at the doorbells, answer control commands, give each queue in line one turn."""
-        return self._work(self._look(now), now)
-
-    def poll(self, now: int) -> list[Effect] | None:
-        """Do as `work` does where there is something to do, else return None."""
-        # Not `has_work` and then `work`, which look at the same words twice: this is what a device
-        # that polls does all the time, and what stands between a doorbell and its command.
-        busy = self._look(now)
-        if not (self._scheduler.has_work or self.dirty or self._supervisor.effects):
-            for client in busy:
-                if client.control.has_work(now):
-                    break
-            else:
-                return None
-        return self._work(busy, now)
-
-    def _work(self, busy: list[Client], now: int) -> list[Effect]:
         if self.asleep:
             self.asleep = False
             self._publisher.asleep(asleep=False)
+        busy = self._look(now)
         if busy:
             self._serve(busy, now)
         effects: list[Effect] = []

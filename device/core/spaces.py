@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Backing: TypeAlias = MemoryObject | Import | NullPages
 """What a mapping can map."""
 
-QUERY_LIMIT: Final = 1 << 36
+QUERY_LIMIT: Final = 1 << 34
 """Most bytes that one QUERY walks: it holds up everybody."""
 
 

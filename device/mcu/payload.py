@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from device.core.columns import decode_columns
 from device.core.errors import DeviceError
+from firmware.abi.batch import decode_many, problems_of, valid_many
 from firmware.abi.status import Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from device.core.clients import Client
     from firmware.abi._record import Record
+    from firmware.abi.batch import Rows
 
 
-def read_rows(client: Client, offset: int, count: int, record: type[Record]) -> NDArray[np.void]:
+def read_rows(client: Client, offset: int, count: int, record: type[Record]) -> Rows:
     """Return `count` records that a client put into its payload area, decoded and checked.
 
     The bytes are copied before anything looks at them: what was checked is what is used.
@@ -30,7 +28,12 @@ def read_rows(client: Client, offset: int, count: int, record: type[Record]) -> 
     if count == 0:
         raise DeviceError(Status.BAD_RANGE)
     area = room(client, offset, count * record.SIZE)
-    return decode_columns(record, area.tobytes())
+    rows = decode_many(record, area.tobytes())
+    valid = valid_many(record, rows)
+    if not valid.all():
+        row, malformed = next(problems_of(record, rows, valid))
+        raise DeviceError(Status.MALFORMED, row * record.SIZE + malformed.offset)
+    return rows
 
 
 def room(client: Client, offset: int, size: int) -> memoryview:

@@ -9,6 +9,7 @@ of times that the pump sleeps at once, up to 64.
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
@@ -16,6 +17,7 @@ import trio
 
 from device.core.effects import Disconnect, Halted, Notify, RunChunk, WakeAt
 from device.core.errors import InternalError
+from device.shell.deadlines import Deadlines
 from device.shell.poller import Poller
 from device.shell.roster import Roster
 from firmware.link.bells import EventfdBell
@@ -31,9 +33,10 @@ if TYPE_CHECKING:
     from device.shell.roster import Attached
     from device.shell.workers import Workers
 
-BREATH_TICKS: Final = 1_000_000
-"""Longest time in which other tasks, deaths and finished chunks are not looked at: 1 ms."""
-SPIN_TICKS: Final = round(SPIN_SECONDS * 1e9)
+BREATH_SECONDS: Final = 1e-3
+"""Longest time in which other tasks, deaths and finished chunks are not looked at."""
+LOOKS: Final = 16
+"""Looks at the doorbells between two at the time, shared among the clients: a few microseconds."""
 SCRUB_BYTES: Final = 1 << 20
 """Bytes of former owners that are zeroed at a time before the pump sleeps (about 0.1 ms)."""
 
@@ -63,7 +66,7 @@ class Pump:
 
     __slots__ = (
         "_clock",
-        "_deadline_ticks",
+        "_deadlines",
         "_devices",
         "_emptied",
         "_fell_asleep",
@@ -88,7 +91,7 @@ class Pump:
         *,
         may_spin: bool = True,
     ) -> None:
-        """Serve `devices`; `clock` gives device time in nanoseconds, by a clock that runs."""
+        """Serve `devices`; `clock` gives device time in nanoseconds."""
         self._devices = tuple(devices)
         self._clock = clock
         self._workers = workers
@@ -98,7 +101,7 @@ class Pump:
         self._poller.on_readable(self._nudge.fileno(), self._nudged)
         self._roster = Roster(self._poller, self._ring, self.detach)
         self._may_spin = may_spin and has_two_processors()
-        self._deadline_ticks: list[int | None] = [None] * len(self._devices)
+        self._deadlines = Deadlines(clock, len(self._devices))
         self._sleep_next = 0
         self._sleeps_after_failure = 0
         self._turns = 0
@@ -157,18 +160,18 @@ class Pump:
         Raises:
             InternalError: a device halted.
         """
-        clock = self._clock
-        breath = clock() + BREATH_TICKS
+        # Not device time, which may stand still.
+        clock = time.perf_counter
+        breath = clock() + BREATH_SECONDS
         while True:
-            now = clock()
-            if not self._turn(now) and not self._spin():
+            if not self._turn() and not self._spin():
                 await self._sleep()
-            elif now >= breath:
+            elif clock() >= breath:
                 await trio.lowlevel.checkpoint()
                 self._poller.dispatch()
             else:
                 continue
-            breath = clock() + BREATH_TICKS
+            breath = clock() + BREATH_SECONDS
 
     def close(self) -> None:
         """Detach every client and let go of the poller; the pump does not run any more."""
@@ -181,18 +184,14 @@ class Pump:
         """Return what the pump did."""
         return PumpStatistics(self._turns, self._sleeps, self._spins, len(self._roster))
 
-    def _turn(self, now: int) -> bool:
+    def _turn(self, looks: int = 1) -> bool:
         """Let every device that has something to do work once; return whether any had."""
         busy = False
         for index, device in enumerate(self._devices):
-            deadline = self._deadline_ticks[index]
-            due = deadline is not None and now >= deadline
-            effects = device.work(now) if due else device.poll(now)
-            if effects is not None:
-                # A device that worked tells anew when it has to.
-                self._deadline_ticks[index] = None
+            if device.watch(looks) or self._deadlines.is_due(index):
+                self._deadlines.clear(index)
                 self._turns += 1
-                self._carry_out(index, effects)
+                self._carry_out(index, device.work(self._clock()))
                 busy = True
         return busy
 
@@ -220,9 +219,7 @@ class Pump:
             case RunChunk():
                 self._workers.start(index, effect.chunk)
             case WakeAt():
-                earlier = self._deadline_ticks[index]
-                tick = effect.tick if earlier is None else min(earlier, effect.tick)
-                self._deadline_ticks[index] = tick
+                self._deadlines.add(index, effect.tick)
             case Disconnect():
                 attached = self._roster.find(index, effect.client_id)
                 if attached is not None:
@@ -247,14 +244,13 @@ class Pump:
         if not self._may_spin or self._workers.in_flight or not len(self._roster):
             return False
         self._spins += 1
-        clock, turn = self._clock, self._turn
-        now = clock()
-        end = now + SPIN_TICKS
-        while now < end:
-            if turn(now):
+        clock, turn = time.perf_counter, self._turn
+        looks = max(1, LOOKS // len(self._roster))
+        end = clock() + SPIN_SECONDS
+        while clock() < end:
+            if turn(looks):
                 self._sleeps_after_failure = 0
                 return True
-            now = clock()
         longer = min(MOST_SLEEPS_BETWEEN_SPINS, max(1, 2 * self._sleeps_after_failure))
         self._sleeps_after_failure = self._sleep_next = longer
         return False
@@ -271,9 +267,18 @@ class Pump:
             return
         self._sleeps += 1
         self._fell_asleep.set()
-        with trio.move_on_after(self._seconds_to_deadline()):
-            await trio.lowlevel.wait_readable(self._poller.fileno())
+        await self._wait()
         self._poller.dispatch()
+
+    async def _wait(self) -> None:
+        """Return when something can be dispatched, or the next deadline has come."""
+        seconds = self._deadlines.seconds_left()
+        if seconds == math.inf:
+            # Without the cancel scope, which costs 7 us on the way to a command.
+            await trio.lowlevel.wait_readable(self._poller.fileno())
+            return
+        with trio.move_on_after(seconds):
+            await trio.lowlevel.wait_readable(self._poller.fileno())
 
     def _prepare_sleep(self) -> None:
         """Let every device ask its clients to ring; its next work takes that back."""
@@ -283,9 +288,3 @@ class Pump:
     def _has_work(self) -> bool:
         """Return whether a device has something to do; looks at every doorbell word."""
         return any(device.has_work for device in self._devices)
-
-    def _seconds_to_deadline(self) -> float:
-        ticks = [tick for tick in self._deadline_ticks if tick is not None]
-        if not ticks:
-            return math.inf
-        return max(0.0, (min(ticks) - self._clock()) / 1e9)

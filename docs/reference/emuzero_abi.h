@@ -34,7 +34,7 @@
 #define EMUZERO_CONTROL_MESSAGE_SIZE 64 /* Size of a control command and of a reply in bytes. */
 #define EMUZERO_WORK_COMMAND_SIZE 64 /* Size of an entry of a work ring in bytes. */
 #define EMUZERO_HELLO_MAGIC UINT64_C(0x4f4c4c455a4d4531) /* The bytes `1EMZELLO`. */
-#define EMUZERO_WELCOME_DESCRIPTORS 3 /* Segment, doorbell eventfd, interrupt eventfd. */
+#define EMUZERO_WELCOME_DESCRIPTORS 3 /* Segment, doorbell eventfd, interrupt socket. */
 #define EMUZERO_MAX_DESCRIPTORS 16 /* Most descriptors that one message may carry. */
 #define EMUZERO_SEGMENT_MAGIC UINT64_C(0x4f52455a554d4531) /* The bytes `1EMUZERO` in memory. */
 #define EMUZERO_REGISTER_PAGE_SIZE 0x1000 /* Size of the register page in bytes. */
@@ -349,7 +349,7 @@ enum emuzero_export_kind {
 #define EMUZERO_OBJECT_FLAGS_READ_ONLY UINT64_C(0x2) /* The device may only read. */
 
 /* Modifiers of a work command. */
-/* Write the interrupt eventfd when the command is done, whatever the event index says. */
+/* Raise the interrupt when the command is done, whatever the event index says. */
 #define EMUZERO_WORK_FLAGS_INTERRUPT UINT64_C(0x1)
 /* `source` is an address of the client's process that no page table maps. */
 #define EMUZERO_WORK_FLAGS_CLIENT_SOURCE UINT64_C(0x2)
@@ -1127,7 +1127,7 @@ struct emuzero_object_properties {
     uint64_t size_bytes; /* 0x10: Size. */
     uint64_t page_size; /* 0x18: Page size that its memory allows. */
     uint64_t mapping_count; /* 0x20: Mappings of it, in any space of any client. */
-    uint64_t export_count; /* 0x28: Exports and imports that hold it. */
+    uint64_t export_count; /* 0x28: Exports that hold it: live ones, and put ones still open. */
     uint64_t bus_address; /* 0x30: First bus address, else zero. */
     uint8_t reserved_38[8]; /* 0x38: Reserved, must be zero. */
 };
@@ -1718,12 +1718,12 @@ EMUZERO_FIELD_(emuzero_reply_object_created, page_size, 0x20);
 EMUZERO_FIELD_(emuzero_reply_object_created, descriptors, 0x28);
 EMUZERO_FIELD_(emuzero_reply_object_created, reserved_2c, 0x2c);
 
-/* Answer to MAP, MAP_LIST, UNMAP and UNMAP_LIST. */
+/* Answer to MAP, UNMAP, PROTECT and their lists. */
 struct emuzero_reply_mapped {
     uint16_t opcode; /* 0x00: Opcode of the command that is answered (as it was found). */
     uint16_t status; /* 0x02: Outcome. */
     uint32_t request; /* 0x04: Request number of the command. */
-    uint64_t page_count; /* 0x08: 4 KiB pages mapped or unmapped. */
+    uint64_t page_count; /* 0x08: 4 KiB pages mapped, unmapped or protected. */
     uint8_t reserved_10[48]; /* 0x10: Reserved, must be zero. */
 };
 EMUZERO_SIZE_(emuzero_reply_mapped, 64);

@@ -1,7 +1,7 @@
 """Records that cross the socket: the handshake, and the notes that descriptors travel with.
 
 The client sends `Hello`; the device answers `Welcome`, with three descriptors when the status is
-OK: segment, doorbell eventfd, interrupt eventfd. After that the socket carries `DescriptorNote`
+OK: segment, doorbell eventfd, interrupt socket. After that the socket carries `DescriptorNote`
 messages with the descriptors of one request, nothing else. One message is one packet.
 """
 
@@ -16,7 +16,7 @@ from firmware.abi.ids import Feature
 HELLO_MAGIC: Final = 0x4F4C_4C45_5A4D_4531
 """The bytes `1EMZELLO`."""
 WELCOME_DESCRIPTORS: Final = 3
-"""Segment, doorbell eventfd, interrupt eventfd."""
+"""Segment, doorbell eventfd, interrupt socket."""
 MAX_DESCRIPTORS: Final = 16
 """Most descriptors that one message may carry."""
 

@@ -56,9 +56,9 @@ class ObjectCreated(Reply, size=SIZE):
 
 
 class Mapped(Reply, size=SIZE):
-    """Answer to MAP, MAP_LIST, UNMAP and UNMAP_LIST."""
+    """Answer to MAP, UNMAP, PROTECT and their lists."""
 
-    page_count: int = wire(U64, "4 KiB pages mapped or unmapped.")
+    page_count: int = wire(U64, "4 KiB pages mapped, unmapped or protected.")
 
 
 class Queried(Reply, size=SIZE):

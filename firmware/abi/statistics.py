@@ -102,7 +102,7 @@ class ObjectProperties(Record, size=64):
     size_bytes: int = wire(U64, "Size.")
     page_size: int = wire(U64, "Page size that its memory allows.")
     mapping_count: int = wire(U64, "Mappings of it, in any space of any client.")
-    export_count: int = wire(U64, "Exports and imports that hold it.")
+    export_count: int = wire(U64, "Exports that hold it: live ones, and put ones still open.")
     bus_address: int = wire(U64, "First bus address, else zero.")
 
 

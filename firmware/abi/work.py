@@ -35,7 +35,7 @@ class WorkFlags(IntFlag):
     NONE = 0
     """No modifier."""
     INTERRUPT = 1
-    """Write the interrupt eventfd when the command is done, whatever the event index says."""
+    """Raise the interrupt when the command is done, whatever the event index says."""
     CLIENT_SOURCE = 2
     """`source` is an address of the client's process that no page table maps."""
     CLIENT_DESTINATION = 4

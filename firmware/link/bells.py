@@ -7,10 +7,16 @@ rings. It stays rung until it is cleared, so that a ring before the listener sle
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Protocol, final
+import socket
+from typing import TYPE_CHECKING, Final, Protocol, final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Self
+
+_AT_ONCE: Final = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
+_MOST_RINGS: Final = 1 << 16
+"""Rings taken at a time, more than a socket holds."""
 
 
 class Bell(Protocol):
@@ -35,12 +41,15 @@ class Bell(Protocol):
 
 @final
 class EventfdBell:
-    """A bell between processes.
+    """A bell that another process may ring, but must not be rung for one that is not trusted.
 
-    Owner: one process's end of a link; the descriptor is closed by `close`.
+    Owner: one process's end of a link; the descriptor is closed by `close`. Whether an eventfd
+    blocks is a flag of the open file, which whoever shares it can change at any time. A read can
+    be told not to wait all the same, a write cannot: a peer that fills the eventfd up could hold
+    the writer for ever. So the device listens on eventfds, and rings a `SocketBell`.
     """
 
-    __slots__ = ("_descriptor",)
+    __slots__ = ("_descriptor", "_number")
 
     def __init__(self, descriptor: int | None = None) -> None:
         """Take over an eventfd, or make one.
@@ -51,9 +60,9 @@ class EventfdBell:
         if descriptor is None:
             descriptor = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         else:
-            # Whoever made it decides for both ends, as the flag belongs to the open file.
             os.set_blocking(descriptor, False)
         self._descriptor = descriptor
+        self._number = bytearray(8)
 
     def ring(self) -> None:
         """Add one to the eventfd; at its limit it is rung anyway."""
@@ -65,7 +74,7 @@ class EventfdBell:
     def clear(self) -> bool:
         """Set the eventfd to zero."""
         try:
-            os.eventfd_read(self._descriptor)
+            os.preadv(self._descriptor, (self._number,), -1, os.RWF_NOWAIT)
         except BlockingIOError:
             return False
         return True
@@ -79,6 +88,58 @@ class EventfdBell:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+
+@final
+class SocketBell:
+    """One end of a bell between processes, rung for a peer that is not trusted.
+
+    Owner: one process's end of a link; the socket is closed by `close`. Each end is an open file
+    of its own and every call says that it does not wait, so that nothing the peer does to its end
+    holds the other.
+    """
+
+    __slots__ = ("_socket",)
+
+    def __init__(self, descriptor: int) -> None:
+        """Take over one end.
+
+        Raises:
+            OSError: the descriptor is no socket; it is still the caller's.
+        """
+        self._socket = socket.socket(fileno=descriptor)
+
+    @classmethod
+    def pair(cls) -> tuple[Self, Self]:
+        """Return both ends: a ring at one is heard at the other.
+
+        Raises:
+            OSError: no descriptors left.
+        """
+        one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        return cls(one.detach()), cls(other.detach())
+
+    def ring(self) -> None:
+        """Send a byte: a socket that is full is rung already, a closed one has no listener."""
+        try:
+            self._socket.send(b"\0", _AT_ONCE)
+        except (BlockingIOError, ConnectionError):
+            return
+
+    def clear(self) -> bool:
+        """Receive all bytes."""
+        try:
+            return bool(self._socket.recv(_MOST_RINGS, socket.MSG_DONTWAIT))
+        except (BlockingIOError, ConnectionError):
+            return False
+
+    def fileno(self) -> int:
+        """Return the socket."""
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        """Close this end; a wait on it must be ended by its owner before."""
+        self._socket.close()
 
 
 @final

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from firmware.abi.handshake import Purpose, Welcome
-from firmware.link.bells import EventfdBell
+from firmware.link.bells import EventfdBell, SocketBell
 from firmware.link.carrier import SocketCarrier
 from firmware.link.descriptors import Descriptors, receive_packet, send_packet
 from firmware.link.ends import HostEnd, check_segment, may_spin
@@ -86,7 +86,12 @@ def attach(
             raise AttachError(f"the emulator cannot be watched: {error}") from error
         os.close(descriptors.take())
         doorbell = EventfdBell(descriptors.take())
-        interrupt = EventfdBell(descriptors.take())
+        undo.callback(doorbell.close)
+        try:
+            interrupt = SocketBell(descriptors.peek())
+        except OSError as error:
+            raise AttachError(f"the interrupt that came with the welcome: {error}") from error
+        descriptors.take()
         undo.pop_all()
     words = segment.words
     liveness = Liveness(words, superblock, peer)

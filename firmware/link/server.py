@@ -12,7 +12,7 @@ import socket
 from typing import TYPE_CHECKING, final
 
 from firmware.abi.handshake import Hello
-from firmware.link.bells import EventfdBell
+from firmware.link.bells import EventfdBell, SocketBell
 from firmware.link.carrier import SocketCarrier
 from firmware.link.descriptors import receive_packet, send_packet
 from firmware.link.ends import DeviceEnd
@@ -65,7 +65,7 @@ class Attachment:
     leave nothing of it open but, after `welcome`, the end.
     """
 
-    __slots__ = ("_connection", "_descriptors", "end")
+    __slots__ = ("_connection", "_doorbell", "_segment_file", "_theirs", "end")
 
     def __init__(self, connection: socket.socket, size: int) -> None:
         """Make segment and bells for the client at the other end of a socket.
@@ -86,12 +86,15 @@ class Attachment:
             undo.callback(os.close, descriptor)
             doorbell = EventfdBell()
             undo.callback(doorbell.close)
-            interrupt = EventfdBell()
+            interrupt, theirs = SocketBell.pair()
             undo.callback(interrupt.close)
+            undo.callback(theirs.close)
             peer = ProcessPeer(connection)
             undo.pop_all()
         self._connection = connection
-        self._descriptors = (descriptor, doorbell.fileno(), interrupt.fileno())
+        self._segment_file = descriptor
+        self._doorbell = doorbell
+        self._theirs = theirs
         self.end = DeviceEnd(
             segment=segment,
             doorbell=doorbell,
@@ -108,18 +111,23 @@ class Attachment:
             LinkLost: the client hung up or does not read. `end` is still open, for whoever watches
                 its descriptors has to let go of them first; the caller closes it.
         """
+        descriptors = (self._segment_file, self._doorbell.fileno(), self._theirs.fileno())
         try:
-            send_packet(self._connection, welcome.pack(), self._descriptors, socket.MSG_DONTWAIT)
+            send_packet(self._connection, welcome.pack(), descriptors, socket.MSG_DONTWAIT)
         except BlockingIOError as error:
             raise LinkLost("the client does not read the answer to its hello") from error
         finally:
-            # The mapping is enough from here on.
-            os.close(self._descriptors[0])
+            self._close_theirs()
         return self.end
 
     def refuse(self, welcome: Welcome) -> None:
         """Send a refusal and close everything, the connection too."""
-        os.close(self._descriptors[0])
+        self._close_theirs()
         with contextlib.suppress(LinkLost, BlockingIOError):
             send_packet(self._connection, welcome.pack(), (), socket.MSG_DONTWAIT)
         self.end.close()
+
+    def _close_theirs(self) -> None:
+        """Close what only the client needs from here on: of the segment, the mapping is enough."""
+        os.close(self._segment_file)
+        self._theirs.close()

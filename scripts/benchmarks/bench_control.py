@@ -62,6 +62,8 @@ class Commands:
 
     def __init__(self, client: RawClient) -> None:
         vmid = client.space()
+        # Something else is mapped beside it, as in every program: page tables are there.
+        client.map(vmid, VA + SIZE, SIZE, client.vram(SIZE))
         self._client = client
         self._nop = Nop(request=1).pack()
         self._map = Map(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import statistics
-import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -20,14 +19,13 @@ from firmware.abi.boot import FirmwareLimits
 from firmware.abi.control import QueueKind
 from firmware.abi.ids import PAGE_SHIFT, PAGE_SIZE, READ_WRITE, Feature
 from firmware.abi.paging import leaf_entry
-from firmware.abi.work import Copy, WorkFlags
 from firmware.link.layout import SegmentPlan
 from firmware.link.rings import Producer
+from scripts.benchmarks.limits import compile_limit
 from scripts.benchmarks.report import Row
+from scripts.benchmarks.stand import alternate, copy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
 SOURCE = 0x10_0000_0000
@@ -120,25 +118,14 @@ class NoPages:
 def commands(sources: NDArray[np.int64], destinations: NDArray[np.int64]) -> bytes:
     """Return COPY commands of 4 KiB between pages of the two areas."""
     return b"".join(
-        Copy(
-            flags=WorkFlags.NONE,
-            tag=0,
-            source=SOURCE + source * PAGE_SIZE,
-            destination=DESTINATION + destination * PAGE_SIZE,
-            size_bytes=PAGE_SIZE,
-        ).pack()
+        copy(SOURCE + source * PAGE_SIZE, DESTINATION + destination * PAGE_SIZE, PAGE_SIZE)
         for source, destination in zip(sources.tolist(), destinations.tolist(), strict=True)
     )
 
 
-def compile_limit(folder: Path) -> ctypes.CDLL:
+def load_limit(folder: Path) -> ctypes.CDLL:
     """Compile the C executor and load it."""
-    source = Path(__file__).with_name("engine_limit.c")
-    library = folder / "limit.so"
-    subprocess.run(
-        ["cc", "-O2", "-pthread", "-shared", "-fPIC", "-o", str(library), str(source)], check=True
-    )
-    limit = ctypes.CDLL(str(library))
+    limit = ctypes.CDLL(str(compile_limit("engine", folder, "-shared", "-fPIC")))
     limit.run_list.restype = ctypes.c_uint64
     return limit
 
@@ -154,12 +141,6 @@ def fill_tlb(limit: ctypes.CDLL, space: AddressSpace) -> None:
     limit.fill_tlb(*pointers, ctypes.c_uint32(len(vpns)))
 
 
-def alternate(calls: list[Callable[[], float]], rounds: int) -> list[float]:
-    """Return the median of what each call returns; their rounds are interleaved."""
-    samples = [[call() for call in calls] for _ in range(rounds)]
-    return [statistics.median(column) for column in zip(*samples, strict=True)]
-
-
 def run() -> list[Row]:
     """Measure single copies and lists of 1,000."""
     bench = Bench()
@@ -167,7 +148,7 @@ def run() -> list[Row]:
     one = commands(np.array([3]), np.array([5]))
     many = commands(order.permutation(LIST), order.permutation(LIST))
     with tempfile.TemporaryDirectory() as folder:
-        limit = compile_limit(Path(folder))
+        limit = load_limit(Path(folder))
         fill_tlb(limit, bench.space)
         base = ctypes.c_void_p(bench.memory.array.ctypes.data)
 

@@ -6,11 +6,12 @@ as they do while work goes on. What waking up costs is measured by `wake`.
 
 from __future__ import annotations
 
-import random
 import statistics
 import time
 from functools import partial
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from firmware.abi.segment import FENCE_HOST_SLEEPERS, FENCE_VALUE
 from firmware.link.waiting import WordWait
@@ -48,13 +49,11 @@ HARDWARE_LIST = 3_900.0
 
 def shuffled_copies() -> bytes:
     """Return copies of 4 KiB from every page of one area to every page of the other."""
-    chance = random.Random(1)
-    sources, destinations = list(range(LIST)), list(range(LIST))
-    chance.shuffle(sources)
-    chance.shuffle(destinations)
+    order = np.random.default_rng(1)
+    sources, destinations = order.permutation(LIST), order.permutation(LIST)
     return b"".join(
         copy(SOURCE + source * SMALL, DESTINATION + destination * SMALL, SMALL)
-        for source, destination in zip(sources, destinations, strict=True)
+        for source, destination in zip(sources.tolist(), destinations.tolist(), strict=True)
     )
 
 

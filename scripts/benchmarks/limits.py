@@ -35,11 +35,12 @@ class LimitProgram:
 
     def ask(self, question: str, *numbers: int) -> float:
         """Return the program's answer in nanoseconds."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(" ".join((question, *map(str, numbers))) + "\n")
-        self._process.stdin.flush()
-        answer = self._process.stdout.readline()
+        to, back = self._process.stdin, self._process.stdout
+        if to is None or back is None:
+            raise RuntimeError("a limit program is asked through pipes")
+        to.write(" ".join((question, *map(str, numbers))) + "\n")
+        to.flush()
+        answer = back.readline()
         if not answer:
             raise RuntimeError(f"the limit program has no answer to {question} {numbers}")
         return float(answer)
@@ -49,7 +50,7 @@ class LimitProgram:
 def limit_program(name: str, *arguments: object) -> Generator[LimitProgram]:
     """Compile and run `c/NAME.c`; see its head for arguments and questions."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [compile_limit(name, Path(folder)), *map(str, arguments)]
+        command = [str(compile_limit(name, Path(folder))), *map(str, arguments)]
         pipe = subprocess.PIPE
         with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
             try:
@@ -60,7 +61,7 @@ def limit_program(name: str, *arguments: object) -> Generator[LimitProgram]:
 
 @contextmanager
 def ring_limit(
-    lists: Sequence[bytes], source: int = 0, destination: int = 0, pages: int = 0
+    lists: Sequence[bytes], source: int = 0, destination: int = 0, pages: int = 1
 ) -> Generator[LimitProgram]:
     """Run the limit of a work ring with lists of commands between two mapped areas."""
     with tempfile.TemporaryDirectory() as folder:

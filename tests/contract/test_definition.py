@@ -185,7 +185,11 @@ def test_overlapping_bits() -> None:
             b = bit(3, ".")
 
 
-@pytest.mark.parametrize("declared", [bits(32, 30, "."), bit(-1, "."), bits(3, 4, ".")], ids=str)
+@pytest.mark.parametrize(
+    "declared",
+    [bits(32, 30, "."), bit(-1, "."), bits(3, 4, ".")],
+    ids=["above", "below", "backwards"],
+)
 def test_bits_that_leave_the_word(declared: object) -> None:
     with pytest.raises(TypeError, match=r"Out\.a: bits .* of 32"):
         new_class("Out", (Word,), {"width": 32}, lambda names: names.update(a=declared))

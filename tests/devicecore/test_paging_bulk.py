@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from device.core.errors import DeviceError
+from device.core.memory import Run
 from device.core.paging import PageTables, walk, walk_many, walk_pages
 from device.core.paging.leaves import choose, choose_many, ladder_of
 from firmware.abi.ids import PAGE_SIZE, Access, PageSizes, Rights
@@ -81,6 +82,25 @@ def test_hundred_thousand_scattered_extents(page_sizes: PageSizes) -> None:
     assert (pages == expected.ravel()).all()
     some = random.integers(0, len(pages), 5000)
     assert (walk_many(memory, tables.root, some + VA // PAGE_SIZE) == pages[some]).all()
+
+
+@pytest.mark.parametrize("entry", [bus(0x1000), null()])
+def test_tables_may_lie_anywhere(entry: int) -> None:
+    memory = memory_of(256)
+    (run,) = memory.allocate(128 * PAGE_SIZE, 9)
+    memory.free([Run(frame, 1) for frame in range(run.first, run.first + run.count, 2)])
+    memory.allocate(memory.free_bytes - 64 * PAGE_SIZE, 9)
+    tables = PageTables(memory, SMALL)
+    pages = 30 * 512
+
+    tables.map_one(VA, pages * PAGE_SIZE, entry)
+
+    tables.check()
+    found, _ = walk_pages(memory, tables.root, VA // PAGE_SIZE, pages)
+    step = np.uint64(0 if entry == null() else 1)
+    assert (found == np.uint64(entry) + ramp(pages) * step).all()
+    assert tables.unmap(VA, pages * PAGE_SIZE) == pages
+    assert memory.free_bytes == 63 * PAGE_SIZE
 
 
 def test_range_of_scattered_pages_has_an_extent_for_each() -> None:

@@ -118,6 +118,8 @@ def test_range_goes_on_in_the_next_table_wherever_that_is(count: int) -> None:
     # The later table is made first, so it does not stand behind the other one.
     space.tables.map_one(VA + 2 * MIB, 7 * PAGE_SIZE, bus(0))
     space.tables.map_one(VA, 2 * MIB, bus(GIB))
+    # This one does.
+    space.tables.map_one(VA + 4 * MIB, 7 * PAGE_SIZE, bus(5 * GIB))
 
     extents = list(space.translate(start, count * PAGE_SIZE, Access.READ))
 

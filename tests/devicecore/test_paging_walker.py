@@ -55,6 +55,8 @@ class Tree:
         pages, hole = walk_pages(self.memory, self.root, first, len(vpns))
         assert pages.tolist() == alone
         assert hole == (alone.index(0) if 0 in alone else -1)
+        group, _ = walk_pages(self.memory, self.root, VA // PAGE_SIZE, 16)
+        assert group.tolist() == alone[32:48]
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,13 @@ with what the oracle says, and free memory is exactly what the oracle expects.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypeVar
+
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    Bundle,
     RuleBasedStateMachine,
-    consumes,
     initialize,
     invariant,
-    multiple,
     precondition,
     rule,
 )
@@ -23,111 +22,136 @@ from device.core.spec import DeviceSpec
 from firmware.abi.control import ExportClose, ObjectKind, SpaceDestroy, Unmap
 from firmware.abi.ids import PAGE_SIZE
 from firmware.abi.paging import RIGHTS_MASK
-from firmware.abi.replies import Done, Mapped, Refused
+from firmware.abi.replies import Done, Mapped, Opened, Refused
 from firmware.abi.status import Status
 from tests.harness.clientmodel import ModelClient, ModelExport, ModelImport, ModelObject, ModelPage
 from tests.harness.devicepair import SMALL_IMAGE, DevicePair
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+T = TypeVar("T")
+
 VRAM_PAGES = 512
 BASE = 1 << 30
-SLOTS = 24
+SLOTS = 40
 """Pages of the part of each address space that is used."""
 
-
-slots = st.integers(0, SLOTS - 1)
+picks = st.integers(0, 63)
+"""Chooses among the things that there are."""
 lengths = st.integers(1, 8)
+now_and_then = st.sampled_from([False] * 7 + [True])
+kinds = st.sampled_from([ObjectKind.VRAM, ObjectKind.VRAM, ObjectKind.SYSTEM])
+
+
+def one_of(things: Sequence[T], pick: int) -> T | None:
+    """Return one of the things, mostly one of the last few: those are still of use."""
+    if not things:
+        return None
+    recent = things[-4:] if pick % 8 else things
+    return recent[pick % len(recent)]
 
 
 class ClientMachine(RuleBasedStateMachine):
-    clients = Bundle("clients")
-    objects = Bundle("objects")
-    exports = Bundle("exports")
-    imports = Bundle("imports")
-
-    @initialize()
-    def power_up(self) -> None:
+    @initialize(kind=kinds)
+    def power_up(self, kind: ObjectKind) -> None:
         spec = DeviceSpec(vram_size=VRAM_PAGES * PAGE_SIZE, max_clients=4)
         self.pair = DevicePair(spec, image=SMALL_IMAGE)
         self.alive: list[ModelClient] = []
-        self.all_objects: list[ModelObject] = []
+        self.objects: list[ModelObject] = []
+        self.exports: list[ModelExport] = []
+        self.imports: list[ModelImport] = []
+        self.attach(kind)
+        self.attach(kind)
+
+    def client(self, pick: int) -> ModelClient:
+        """Return one of the clients that are attached, lost sessions included."""
+        return self.alive[pick % len(self.alive)]
 
     # --- clients -----------------------------------------------------------------------------
 
     @precondition(lambda self: len(self.alive) < 4)
-    @rule(target=clients)
-    def attach(self) -> ModelClient:
+    @rule(kind=kinds)
+    def attach(self, kind: ObjectKind) -> None:
+        """Attach a client that has something mapped."""
         client = ModelClient(self.pair.attach())
         client.vmid = client.raw.space()
         self.alive.append(client)
-        return client
-
-    @rule(client=consumes(clients))
-    def detach(self, client: ModelClient) -> None:
-        self.pair.detach(client.raw)
-        self.alive.remove(client)
-        self._end(client)
+        self.create(len(self.alive) - 1, 6, kind)
+        self.map(63, 2, 0, 6, wild=False)
 
     @precondition(lambda self: self.alive)
-    @rule()
-    def reset(self) -> None:
+    @rule(pick=picks, sure=now_and_then)
+    def detach(self, pick: int, sure: bool) -> None:
+        client = self.client(pick)
+        if sure or client.lost:
+            self.pair.detach(client.raw)
+            self.alive.remove(client)
+            self._end(client)
+
+    @precondition(lambda self: self.alive)
+    @rule(sure=now_and_then, really=now_and_then)
+    def reset(self, sure: bool, really: bool) -> None:
+        if not sure or not really:
+            return
         self.pair.device.reset(self.pair.now)
         self.pair.step()
         for client in self.alive:
             client.lost = True
             self._end(client)
 
-    @rule(client=clients)
-    def destroy_space(self, client: ModelClient) -> None:
-        if client.vmid is None:
+    @precondition(lambda self: self.alive)
+    @rule(pick=picks, sure=now_and_then)
+    def destroy_space(self, pick: int, sure: bool) -> None:
+        client = self.client(pick)
+        if not sure:
             return
-        reply = client.raw.call(SpaceDestroy(request=client.raw.request(), vmid=client.vmid))
+        reply = client.raw.call(SpaceDestroy(request=client.raw.request(), vmid=client.vmid or 0))
         if self._told_lost(client, reply):
             return
         assert isinstance(reply, Done)
-        self._clear(client, range(2 * SLOTS + 8))
+        client.slots.clear()
         client.vmid = client.raw.space()
 
     # --- objects and mappings ----------------------------------------------------------------
 
-    @rule(
-        target=objects,
-        client=clients,
-        pages=lengths,
-        kind=st.sampled_from([ObjectKind.VRAM, ObjectKind.VRAM, ObjectKind.SYSTEM]),
-    )
-    def create(self, client: ModelClient, pages: int, kind: ObjectKind) -> object:
-        if client.lost:
-            return multiple()
-        number = client.raw.object(pages * PAGE_SIZE, kind)
-        item = ModelObject(number, kind, pages, client)
-        client.objects.add(item)
-        self.all_objects.append(item)
-        return item
+    @precondition(lambda self: self.alive)
+    @rule(pick=picks, pages=lengths, kind=kinds)
+    def create(self, pick: int, pages: int, kind: ObjectKind) -> None:
+        client = self.client(pick)
+        if not client.lost:
+            number = client.raw.object(pages * PAGE_SIZE, kind)
+            item = ModelObject(number, kind, pages, client)
+            client.objects.add(item)
+            self.objects.append(item)
 
-    @rule(item=objects)
-    def destroy(self, item: ModelObject) -> None:
-        client = item.owner
-        if client not in self.alive:
+    @rule(pick=picks)
+    def destroy(self, pick: int) -> None:
+        item = one_of(self.objects, pick)
+        if item is None or item.owner not in self.alive:
             return
-        reply = client.raw.destroy(item.number)
-        if self._told_lost(client, reply):
+        reply = item.owner.raw.destroy(item.number)
+        if self._told_lost(item.owner, reply):
             return
         if not item.owned:
-            assert isinstance(reply, Refused)
-            assert reply.status is Status.BAD_OBJECT
+            assert self._status(reply) is Status.BAD_OBJECT
         elif self._mappings(item):
-            assert isinstance(reply, Refused)
-            assert reply.status is Status.IN_USE
+            assert self._status(reply) is Status.IN_USE
         else:
             assert isinstance(reply, Done)
             item.owned = False
-            client.objects.remove(item)
+            item.owner.objects.remove(item)
 
-    @rule(item=objects, slot=slots, first=st.integers(0, 7), length=lengths)
-    def map(self, item: ModelObject, slot: int, first: int, length: int) -> None:
-        client = item.owner
-        if client not in self.alive:
+    @rule(pick=picks, slot=picks, first=st.integers(0, 7), length=lengths, wild=now_and_then)
+    def map(self, pick: int, slot: int, first: int, length: int, *, wild: bool) -> None:
+        item = one_of(self.objects, pick)
+        if item is None or item.owner not in self.alive:
             return
+        client = item.owner
+        if not wild:
+            first %= item.pages
+            length = min(length, item.pages - first)
+            slot = self._free(client, length, slot)
         command = client.raw.map_command(
             client.vmid or 0,
             BASE + slot * PAGE_SIZE,
@@ -150,9 +174,11 @@ class ClientMachine(RuleBasedStateMachine):
             assert reply.page_count == length
             client.slots |= {at: ModelPage(item, first + at - slot) for at in wanted}
 
-    @rule(client=clients, pick=slots, length=lengths)
-    def unmap(self, client: ModelClient, pick: int, length: int) -> None:
-        slot = self._mapped(client, pick)
+    @precondition(lambda self: self.alive)
+    @rule(pick=picks, slot=picks, length=lengths)
+    def unmap(self, pick: int, slot: int, length: int) -> None:
+        client = self.client(pick)
+        slot = self._mapped(client, slot)
         command = Unmap(
             request=client.raw.request(),
             vmid=client.vmid or 0,
@@ -163,24 +189,28 @@ class ClientMachine(RuleBasedStateMachine):
         if self._told_lost(client, reply):
             return
         assert isinstance(reply, Mapped)
-        assert reply.page_count == self._clear(client, range(slot, slot + length))
+        cleared = [at for at in range(slot, slot + length) if at in client.slots]
+        assert reply.page_count == len(cleared)
+        for at in cleared:
+            del client.slots[at]
 
     # --- exports and imports -----------------------------------------------------------------
 
+    @precondition(lambda self: self.alive)
     @rule(
-        target=exports,
-        client=clients,
-        pick=slots,
+        pick=picks,
+        slot=picks,
         length=lengths,
         lead=st.integers(0, PAGE_SIZE - 1),
         tail=st.integers(0, PAGE_SIZE - 1),
     )
-    def export(self, client: ModelClient, pick: int, length: int, lead: int, tail: int) -> object:
-        slot = self._mapped(client, pick)
+    def export(self, pick: int, slot: int, length: int, lead: int, tail: int) -> None:
+        client = self.client(pick)
+        slot = self._mapped(client, slot)
         while length and any(at not in client.slots for at in range(slot, slot + length)):
             length -= 1
         if client.lost or not length:
-            return multiple()
+            return
         va = BASE + slot * PAGE_SIZE + lead
         size = max(length * PAGE_SIZE - lead - tail, 1)
         last = slot + (lead + size - 1) // PAGE_SIZE
@@ -190,37 +220,42 @@ class ClientMachine(RuleBasedStateMachine):
         for item in made.objects():
             item.exports += 1
         client.exports.add(made)
-        return made
+        self.exports.append(made)
 
-    @rule(target=imports, client=clients, export=exports, slot=slots, anywhere=st.booleans())
-    def open(self, client: ModelClient, export: ModelExport, slot: int, anywhere: bool) -> object:
-        if not anywhere:
-            count = len(export.pages)
-            free = [
-                at for at in range(2 * SLOTS) if not set(range(at, at + count)) & set(client.slots)
-            ]
-            slot = free[slot % len(free)]
-        command = client.raw.open_command(
-            client.vmid or 0, export.exported, BASE + slot * PAGE_SIZE
-        )
+    @precondition(lambda self: self.alive)
+    @rule(pick=picks, which=picks, slot=picks, wild=now_and_then)
+    def open(self, pick: int, which: int, slot: int, wild: bool) -> None:
+        client, export = self.client(pick), one_of(self.exports, which)
+        if export is None:
+            return
+        if not wild:
+            slot = self._free(client, len(export.pages), slot)
+        va = BASE + slot * PAGE_SIZE
+        reply = client.raw.call(client.raw.open_command(client.vmid or 0, export.exported, va))
+        if self._told_lost(client, reply):
+            return
         wanted = range(slot, slot + len(export.pages))
-        fits = export.live and not any(at in client.slots for at in wanted)
-        if client.lost or not fits:
-            reply = client.raw.call(command)
-            if not self._told_lost(client, reply):
-                wrong = Status.OVERLAP if export.live else Status.BAD_TOKEN
-                assert self._status(reply) is wrong
-            return multiple()
-        opened = client.raw.open(client.vmid or 0, export.exported, BASE + slot * PAGE_SIZE)
-        made = ModelImport(opened.import_id, export)
-        for at, page in zip(wanted, export.pages, strict=True):
-            client.slots[at] = ModelPage(page.item, page.page, made)
-        client.imports.add(made)
-        export.opens += 1
-        return made
+        if not export.live:
+            assert self._status(reply) is Status.BAD_TOKEN
+        elif any(at in client.slots for at in wanted):
+            assert self._status(reply) is Status.OVERLAP
+        else:
+            assert isinstance(reply, Opened)
+            made = ModelImport(reply.import_id, export)
+            for at, page in zip(wanted, export.pages, strict=True):
+                client.slots[at] = ModelPage(page.item, page.page, made)
+            client.imports.add(made)
+            self.imports.append(made)
+            export.opens += 1
 
-    @rule(client=clients, opened=imports)
-    def close(self, client: ModelClient, opened: ModelImport) -> None:
+    @precondition(lambda self: self.alive)
+    @rule(pick=picks, which=picks, foreign=now_and_then)
+    def close(self, pick: int, which: int, foreign: bool) -> None:
+        client = self.client(pick)
+        own = [opened for opened in self.imports if opened in client.imports]
+        opened = one_of(self.imports if foreign else own, which)
+        if opened is None:
+            return
         command = ExportClose(request=client.raw.request(), import_id=opened.number)
         reply = client.raw.call(command)
         if self._told_lost(client, reply):
@@ -231,8 +266,14 @@ class ClientMachine(RuleBasedStateMachine):
         assert isinstance(reply, Done)
         self._close(client, opened)
 
-    @rule(client=clients, export=exports)
-    def put(self, client: ModelClient, export: ModelExport) -> None:
+    @precondition(lambda self: self.alive)
+    @rule(pick=picks, which=picks, foreign=now_and_then)
+    def put(self, pick: int, which: int, foreign: bool) -> None:
+        client, export = self.client(pick), one_of(self.exports, which)
+        if export is None:
+            return
+        if not foreign and export.owner in self.alive:
+            client = export.owner
         reply = client.raw.put(export.exported.token)
         if self._told_lost(client, reply):
             return
@@ -254,7 +295,7 @@ class ClientMachine(RuleBasedStateMachine):
     def free_memory_is_exact(self) -> None:
         memory = self.pair.device.memory
         held = sum(
-            item.pages for item in self.all_objects if item.alive and item.kind is ObjectKind.VRAM
+            item.pages for item in self.objects if item.alive and item.kind is ObjectKind.VRAM
         )
         assert memory.free_bytes == memory.size - memory.table_bytes - held * PAGE_SIZE
         if not any(client.vmid is not None and not client.lost for client in self.alive):
@@ -262,7 +303,7 @@ class ClientMachine(RuleBasedStateMachine):
 
     @invariant()
     def memory_files_are_open_exactly_while_needed(self) -> None:
-        needed = [i for i in self.all_objects if i.alive and i.kind is ObjectKind.SYSTEM]
+        needed = [i for i in self.objects if i.alive and i.kind is ObjectKind.SYSTEM]
         assert len(self.pair.system_memory.open_files) == len(needed)
 
     @invariant()
@@ -274,7 +315,7 @@ class ClientMachine(RuleBasedStateMachine):
                 continue
             state = self.pair.device._state.clients[client.raw.client_id]
             tables = state.spaces[client.vmid].space.tables
-            for slot in range(2 * SLOTS + 8):
+            for slot in range(SLOTS):
                 found = walk(self.pair.device.memory, tables.root, BASE + slot * PAGE_SIZE)
                 if slot not in client.slots:
                     assert found.page == 0
@@ -290,18 +331,18 @@ class ClientMachine(RuleBasedStateMachine):
         taken = sorted(client.slots) or [pick]
         return taken[pick % len(taken)]
 
+    def _free(self, client: ModelClient, count: int, pick: int) -> int:
+        """Return one of the first places where so many pages fit."""
+        taken = set(client.slots)
+        found = [at for at in range(4 * SLOTS) if not taken & set(range(at, at + count))]
+        return found[pick % 3]
+
     def _mappings(self, item: ModelObject) -> bool:
         return any(
             page.item is item and page.via is None
             for client in self.alive
             for page in client.slots.values()
         )
-
-    def _clear(self, client: ModelClient, wanted: range) -> int:
-        cleared = [at for at in wanted if at in client.slots]
-        for at in cleared:
-            del client.slots[at]
-        return len(cleared)
 
     def _close(self, client: ModelClient, opened: ModelImport) -> None:
         client.slots = {at: page for at, page in client.slots.items() if page.via is not opened}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 from device.core.engine.arguments import check_flags, check_range
 from device.core.engine.copies import Copies
 from device.core.engine.fills import Fills
-from device.core.engine.large import CHECK_BYTES
+from device.core.engine.large import CHECK_BYTES, INLINE_BYTES
 from device.core.engine.regions import Regions
 from device.core.errors import EngineFault, InternalError
 from firmware.abi.ids import VA_LIMIT, Access
@@ -157,14 +157,15 @@ class Executor:
         space = queue.space
 
         def rest(done: int) -> Job:
+            yield ()
             for offset in range(done, size, CHECK_BYTES):
-                yield ()
                 _touch(space, start + offset, min(CHECK_BYTES, size - offset))
+                yield ()
 
         first = min(CHECK_BYTES, size)
         _touch(space, start, first)
         self._prefetched += size
-        return rest(first) if first < size else None
+        return rest(first) if first > INLINE_BYTES else None
 
     def _advise(self, command: Advise) -> None:
         check_range(

@@ -139,9 +139,7 @@ class WorkQueue:
         """A completed command asked for the interrupt since the last publication."""
         self.done = 0
         """Commands completed; those that a reset dropped are not among them."""
-        self.bytes_moved = 0
-        self.faults = 0
-        self.waits = 0
+        self.bytes_moved = self.faults = self.waits = 0
         self._client_id = client.client_id
         # Every publication tells of `completed` by the same words, so it is the same notice.
         self._completion = Notify(

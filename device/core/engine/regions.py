@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from device.core.memory import MemoryController
     from firmware.abi.work import CopyRegion
 
-MOST_ROWS: Final = 4096
+MOST_ROWS: Final = 512
 """Rows of a box that are moved in one step; each may stand anywhere."""
+ODD_ROWS: Final = 16
+"""Rows that are moved in one step where each is a transfer of its own: they take far longer."""
 
 
 class _Shape(NamedTuple):
@@ -53,8 +55,9 @@ class Regions:
 
     Owner: the executor. A box whose pages cannot all be accessed moves nothing: every row of both
     sides is translated first; bytes between the rows need not be mapped. Boxes that overlap are
-    moved in no particular order. A large box gives way between pieces of `INLINE_BYTES`. A row in
-    a poisoned frame faults when its turn comes.
+    moved in no particular order. A box gives way after each step of some rows, however few bytes
+    they have, and after the last: what it costs is rows. A row in a poisoned frame faults when its
+    turn comes.
     """
 
     __slots__ = ("_array", "_copies", "_local")
@@ -87,54 +90,66 @@ class Regions:
             Access.WRITE,
         )
         shape = _simplify(command)
-        job = self._in_pieces(queue, shape, source, destination)
-        if shape.width * shape.height * shape.depth > INLINE_BYTES:
-            return job
-        if shape.height * shape.depth > MOST_ROWS:
+        rows = shape.height * shape.depth
+        whole = rows <= MOST_ROWS and rows * shape.width <= INLINE_BYTES
+        job = self._in_pieces(queue, shape, source, destination, whole=whole)
+        if rows > 1 or not whole:
             return job
         for _ in job:
-            # One piece: it gives way only between checking and moving, which nobody needs here.
+            # One row is a small copy, and gives way to nobody.
             continue
         return None
 
     def _in_pieces(
-        self, queue: WorkQueue, shape: _Shape, source: Operand, destination: Operand
+        self,
+        queue: WorkQueue,
+        shape: _Shape,
+        source: Operand,
+        destination: Operand,
+        *,
+        whole: bool,
     ) -> Job:
+        """Check, then move, piece by piece; a box that is `whole` has but one."""
         for piece in _pieces(shape):
             _locate(source, piece.source, piece.width)
-            yield ()
+            if not whole:
+                yield ()
         for piece in _pieces(shape):
             _locate(destination, piece.destination, piece.width)
-            yield ()
+            if not whole:
+                yield ()
         for piece in _pieces(shape):
-            self._move(queue, piece, source, destination)
+            yield from self._move(queue, piece, source, destination)
             queue.bytes_moved += piece.width * len(piece.source)
             yield ()
 
-    def _move(self, queue: WorkQueue, piece: _Piece, source: Operand, destination: Operand) -> None:
+    def _move(self, queue: WorkQueue, piece: _Piece, source: Operand, destination: Operand) -> Job:
         start = _locate(source, piece.source, piece.width)
         to = _locate(destination, piece.destination, piece.width)
         if start is None or to is None or self._local.ecc.marked:
-            self._move_rows(queue, piece, source, destination)
+            yield from self._move_rows(queue, piece, source, destination)
             return
         plain = start.plain & to.plain
-        if not plain.all():
-            odd = _Piece(piece.width, piece.source[~plain], piece.destination[~plain])
-            self._move_rows(queue, odd, source, destination)
         from_address, to_address = start.address[plain], to.address[plain]
+        # Before anything gives way: afterwards the pages may stand elsewhere.
         for first, last in _runs(from_address, to_address):
             self._move_run(from_address[first:last], to_address[first:last], piece.width)
+        if not plain.all():
+            odd = _Piece(piece.width, piece.source[~plain], piece.destination[~plain])
+            yield from self._move_rows(queue, odd, source, destination)
 
     def _move_rows(
         self, queue: WorkQueue, piece: _Piece, source: Operand, destination: Operand
-    ) -> None:
+    ) -> Job:
         """Move row by row: memory that is not VRAM, or rows in several places."""
         width = piece.width
         rows = zip(piece.source.tolist(), piece.destination.tolist(), strict=True)
-        for from_offset, to_offset in rows:
+        for number, (from_offset, to_offset) in enumerate(rows, 1):
             self._copies.move(
                 queue, destination.extents(to_offset, width), source.extents(from_offset, width)
             )
+            if number % ODD_ROWS == 0:
+                yield ()
 
     def _move_run(
         self, source: NDArray[np.uint64], destination: NDArray[np.uint64], width: int

@@ -18,7 +18,6 @@ from firmware.abi.paging import (
     RIGHTS_MASK,
     ROOT_LEVEL,
     TABLE_ENTRIES,
-    TABLE_SHIFT,
     Aperture,
     Pde,
     Pte,
@@ -64,8 +63,6 @@ GROUP_MASK: Final = CONTIGUOUS_ENTRIES - 1
 GROUP_BYTES: Final = PageSizes.MEDIUM.value
 PAGE_LIMIT: Final = 1 << (VA_BITS - PAGE_SHIFT)
 """First page number that does not exist."""
-TABLE_WORDS_SHIFT: Final = TABLE_SHIFT
-"""A table holds 2^9 words."""
 
 SLOTS: Final[Numbers] = np.arange(TABLE_ENTRIES, dtype=np.int64)
 GROUP_SLOTS: Final[Numbers] = SLOTS[:CONTIGUOUS_ENTRIES]

@@ -17,10 +17,13 @@ from device.core.paging.bits import (
     SLOT_MASK,
     VALID_LEAF,
 )
+from device.core.paging.store import MISSING
 from firmware.abi.ids import PAGE_SHIFT
 from firmware.abi.paging import ROOT_LEVEL, TABLE_ENTRIES, TABLE_SHIFT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from device.core.paging.bits import Entries
     from device.core.paging.store import TableStore
 
@@ -28,12 +31,28 @@ _BLOCK: Final = 1024
 """Tables read at once when they are scattered."""
 
 
-def clear(store: TableStore, start: int, stop: int) -> int:
-    """Clear pages `start` to `stop`; return how many were mapped.
+def clear(store: TableStore, ranges: Sequence[tuple[int, int]]) -> int:
+    """Clear pages `start` to `stop` of ascending ranges; return how many were mapped.
 
-    No leaf may reach over an end of the range (see `splits`).
+    No leaf may reach over an end of a range (see `splits`).
     """
-    return _clear(store, ROOT_LEVEL, store.root >> 3, start, stop)
+    pages = 0
+    unit = table = MISSING
+    for number, (start, stop) in enumerate(ranges, 1):
+        here = start >> TABLE_SHIFT
+        # All but the last range in a table need not be looked for emptiness after them.
+        if number < len(ranges) and here == ranges[number][0] >> TABLE_SHIFT:
+            if unit != here:
+                word, level = store.find(0, start)
+                unit, table = here, MISSING if level else word - (start & SLOT_MASK)
+            if table >= 0:
+                entries = table + (start & SLOT_MASK)
+                pages += _clear_entries(store, 0, entries, stop - start)
+                continue
+        pages += _clear(store, ROOT_LEVEL, store.root >> 3, start, stop)
+        # It may have given the table back.
+        unit = MISSING
+    return pages
 
 
 def _clear(store: TableStore, level: int, table: int, start: int, stop: int) -> int:

@@ -130,7 +130,7 @@ class MapPlan:
             return word
         for upper in range(ended - 1, level - 1, -1):
             table = unit >> (TABLE_SHIFT * (upper - level + 1))
-            self._fresh.setdefault((upper, table), word)
+            self._fresh[upper, table] = word
             word = MISSING
         return MISSING
 

@@ -52,17 +52,25 @@ class Query(NamedTuple):
 def query(memory: Vram, root: int, va: int, size: int, capacity: int) -> Query:
     """Describe a byte range below the end of the address space; `size` is at least 1."""
     start, stop = va >> PAGE_SHIFT, (va + size - 1 >> PAGE_SHIFT) + 1
+    # As many runs as are told of, and those behind them in the same block: a range may have
+    # millions, which are only counted.
     pages: list[int] = []
     firsts: list[int] = []
+    total = 0
+    first_hole: int | None = None
     expected = -1
     for block_firsts, block_pages, after in _runs(memory, root, start, stop):
         # The first run of a block may go on with the last one of the block before.
         skip = int(int(block_pages[0]) == expected)
-        firsts += block_firsts[skip:].tolist()
-        pages += block_pages[skip:].tolist()
         expected = after
+        if total <= capacity:
+            firsts += block_firsts[skip:].tolist()
+            pages += block_pages[skip:].tolist()
+        holes = block_firsts[skip:][block_pages[skip:] == 0]
+        total += len(block_pages) - skip - len(holes)
+        if first_hole is None and len(holes):
+            first_hole = max(va, int(holes[0]) << PAGE_SHIFT)
     ends = [*firsts[1:], stop]
-    holes = [first for first, page in zip(firsts, pages, strict=True) if not page]
     extents: list[TranslationExtent] = []
     for first, page, end in zip(firsts, pages, ends, strict=True):
         if len(extents) == capacity:
@@ -71,8 +79,7 @@ def query(memory: Vram, root: int, va: int, size: int, capacity: int) -> Query:
             begin = max(va, first << PAGE_SHIFT)
             finish = min(va + size, end << PAGE_SHIFT)
             extents.append(_describe(memory, root, begin, finish - begin, page))
-    first_hole = max(va, holes[0] << PAGE_SHIFT) if holes else None
-    return Query(extents, len(pages) - len(holes), first_hole)
+    return Query(extents, total, first_hole)
 
 
 def _describe(memory: Vram, root: int, va: int, size: int, page: int) -> TranslationExtent:

@@ -40,7 +40,20 @@ def segments(
     The first and the last may begin before and end behind the range. Leaves of a segment may be
     changed between two steps, directory entries may not.
     """
-    return _below(words, ROOT_LEVEL, root >> 3, start, stop, follow)
+    level, table = ROOT_LEVEL, root >> 3
+    # Most ranges lie below one entry of the upper tables, and lists of thousands of ranges do.
+    while level:
+        shift = PAGE_SHIFTS[level]
+        unit = start >> shift
+        if unit != (stop - 1) >> shift:
+            break
+        word = table + (unit & SLOT_MASK)
+        table = follow(level, words[word])
+        if table < 0:
+            yield Segment(level, word, unit, 1)
+            return
+        level -= 1
+    yield from _below(words, level, table, start, stop, follow)
 
 
 def _below(

@@ -14,9 +14,11 @@ from device.core.paging.bits import (
     GROUP_MASK,
     NOT_CONTIGUOUS,
     PAGE_SHIFTS,
+    SLOT_MASK,
     is_malformed,
 )
 from device.core.paging.ramps import write_ramp
+from device.core.paging.store import MISSING
 from firmware.abi.paging import CONTIGUOUS_ENTRIES, TABLE_ENTRIES
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ _LARGEST: Final = (1 << PAGE_SHIFTS[2]) - 1
 class SplitPlan:
     """The splits that let leaves begin at some pages. `commit` takes table pages first."""
 
-    __slots__ = ("_cut_groups", "_groups", "_large", "_store")
+    __slots__ = ("_cut_groups", "_groups", "_large", "_store", "_table", "_unit")
 
     def __init__(self, store: TableStore, group_flag: int) -> None:
         """Plan nothing yet. `group_flag` is CONTIGUOUS if the device has 64 KiB leaves, else 0."""
@@ -40,13 +42,15 @@ class SplitPlan:
         """Leaves that become tables: (level, unit)."""
         self._cut_groups: dict[int, None] = {}
         """First pages of 64 KiB leaves that become leaves of 4 KiB, once the large ones are cut."""
+        self._unit = self._table = MISSING
+        """The table of level 0 that was met last, and its first word: pages come in clusters."""
 
     def add(self, page: int) -> None:
         """Plan what is needed for a leaf to begin at `page`. Damaged entries are left alone."""
         if not page & _LARGEST:
             return
         store = self._store
-        word, level = store.find(0, page)
+        word, level = self._find(page)
         entry = store.words[word]
         grouped = entry & CONTIGUOUS
         if level:
@@ -58,6 +62,16 @@ class SplitPlan:
                     self._large[upper, page >> PAGE_SHIFTS[upper]] = None
         if grouped and page & GROUP_MASK:
             self._cut_groups[page & ~GROUP_MASK] = None
+
+    def _find(self, page: int) -> tuple[int, int]:
+        """`TableStore.find` a page; no table changes while there is a plan."""
+        slot = page & SLOT_MASK
+        if page - slot == self._unit:
+            return self._table + slot, 0
+        word, level = self._store.find(0, page)
+        if not level:
+            self._unit, self._table = page - slot, word - slot
+        return word, level
 
     def commit(self) -> None:
         """Take table pages and split.

@@ -219,7 +219,7 @@ class PageTables:
 
     def _unmap(self, ranges: list[tuple[int, int]]) -> int:
         self._split_at([page for bounds in ranges for page in bounds])
-        pages = sum(clear(self._store, start, stop) for start, stop in ranges)
+        pages = clear(self._store, ranges)
         self.mapped_pages -= pages
         return pages
 
@@ -233,9 +233,13 @@ class PageTables:
                 raise DeviceError(Status.NOT_MAPPED, hole << PAGE_SHIFT)
         self._split_at([page for bounds in ranges for page in bounds[:2]])
         for start, stop, rights in ranges:
-            bits = np.uint64(rights << RIGHTS_SHIFT)
+            bits = rights << RIGHTS_SHIFT
             for segment in segments(store.words, store.root, start, stop, store.child):
+                if segment.entries == 1:
+                    # A list may have very many single pages.
+                    store.words[segment.word] = store.words[segment.word] & NOT_RIGHTS | bits
+                    continue
                 entries = store.entries[segment.word : segment.word + segment.entries]
                 entries &= NOT_RIGHTS
-                entries |= bits
+                entries |= np.uint64(bits)
         return sum(stop - start for start, stop, _ in ranges)

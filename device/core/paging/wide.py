@@ -106,7 +106,7 @@ def keep_sound(pages: Entries, limit: int) -> bool:
     if plain and (common & BUS or int(pages.max()) & FRAME_MASK < limit):
         if not union & CONTIGUOUS:
             return True
-        if common & CONTIGUOUS and _all_intact(pages.reshape(-1, CONTIGUOUS_ENTRIES)):
+        if _all_consecutive(pages.reshape(-1, CONTIGUOUS_ENTRIES)):
             pages &= NOT_CONTIGUOUS
             return True
     bad = are_malformed(pages, 0) | leave_memory(pages, 0, limit)
@@ -119,8 +119,8 @@ def keep_sound(pages: Entries, limit: int) -> bool:
     return not bad.any()
 
 
-def _all_intact(groups: Entries) -> bool:
-    """Whether every group, without null pages, is one 64 KiB leaf."""
+def _all_consecutive(groups: Entries) -> bool:
+    """Whether every group maps 64 KiB of aligned memory with equal bits, contiguous or not."""
     first = groups[:, :1]
     aligned = not int(np.bitwise_or.reduce(first[:, 0])) & (GROUP_BYTES - PAGE_SIZE)
     return aligned and bool((groups == first + GROUP_RAMP).all())

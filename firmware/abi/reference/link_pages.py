@@ -18,7 +18,7 @@ packet, in this order:
 
 1. the segment, a memory file sealed against shrinking and growing,
 2. the doorbell eventfd, which the client writes after a doorbell word,
-3. the interrupt eventfd, which the device writes.
+3. the interrupt socket, readable while the interrupt is raised; the bytes in it mean nothing.
 
 After that the socket carries `DescriptorNote` packets with the descriptors of one control command
 each, in either direction, and nothing else. A receiver checks the number of descriptors and the

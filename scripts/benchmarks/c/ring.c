@@ -8,6 +8,8 @@
  */
 #include "limit.h"
 
+#include <sys/wait.h>
+
 #include "executor.h"
 
 enum { RING_ENTRIES = 2048, MOST_LISTS = 8 };
@@ -118,7 +120,8 @@ int main(int argc, char **argv)
         fail("arguments");
     for (int i = 6; i < argc; i++)
         lists[i - 6] = read_list(argv[i]);
-    if (!fork_device()) {
+    pid_t device = fork_device();
+    if (!device) {
         close(gate[1]);
         be_device(shared, argv, gate[0]);
     }
@@ -132,7 +135,8 @@ int main(int argc, char **argv)
         if (write(gate[1], "g", 1) != 1)
             fail("gate");
         while (!__atomic_load_n(&shared->running, __ATOMIC_ACQUIRE))
-            ;
+            if (waitpid(device, 0, WNOHANG))
+                fail("device");
         double found = measure(shared, &lists[which], count, !strcmp(kind, "fence"));
         __atomic_store_n(&shared->stop, 1, __ATOMIC_RELEASE);
         while (__atomic_load_n(&shared->running, __ATOMIC_ACQUIRE))
