@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from device.shell.hostmemory import MemoryFile, ProcessPages, adopt
+from device.shell.hostmemory import MemoryFile, ProcessPages
 from firmware.link.carrier import CarrierFull
 from firmware.link.descriptors import DescriptorsLost
 from firmware.link.errors import ContractError, LinkLost
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from device.core.ports import SharedFile
+    from device.shell.hostmemory import HostMemory
     from firmware.abi.handshake import DescriptorNote
+    from firmware.abi.ids import Feature
     from firmware.link.ends import DeviceEnd
 
 
@@ -25,9 +27,12 @@ class Connection:
     has detached the client.
     """
 
-    __slots__ = ("end", "name", "pages")
+    __slots__ = ("_memory", "end", "features", "name", "pages")
 
-    def __init__(self, end: DeviceEnd, name: str) -> None:
+    def __init__(self, end: DeviceEnd, name: str, features: Feature, memory: HostMemory) -> None:
+        """Speak for the client at the other end of `end`, with whom `features` were agreed."""
+        self._memory = memory
+        self.features = features
         self.end = end
         self.name = name
         self.pages = ProcessPages(end.peer.pid)
@@ -55,7 +60,7 @@ class Connection:
         with received.descriptors as descriptors:
             if len(descriptors) != 1:
                 return f"{len(descriptors)} descriptors came with the request, expected 1"
-            return adopt(descriptors.take(), read_only=read_only)
+            return self._memory.adopt(descriptors.take(), read_only=read_only)
 
     def send_descriptors(self, note: DescriptorNote, files: Sequence[SharedFile]) -> bool:
         """Send memory files; False when the client is gone or does not read."""

@@ -91,11 +91,12 @@ class Emulator:
         with contextlib.ExitStack() as undo:
             self._listener: socket.socket = listen_socket(config.socket_path)
             undo.callback(self._remove_socket)
-            self.devices = _make_devices(config, self.now())
             self._workers = Workers(max(1, min(2, len(os.sched_getaffinity(0)))))
             undo.callback(self._workers.close)
+            memory = HostMemory(self._workers.defer)
+            self.devices = _make_devices(config, memory, self.now())
             self.pump = Pump(self.devices, self.now, self._workers)
-            self.server = Server(self._listener, self.devices, self.pump, self.now)
+            self.server = Server(self._listener, self.devices, self.pump, memory, self.now)
             undo.pop_all()
 
     @property
@@ -153,22 +154,22 @@ class Emulator:
         self._listener.close()
 
 
-def _make_devices(config: EmulatorConfig, now: int) -> tuple[Device, ...]:
+def _make_devices(config: EmulatorConfig, memory: HostMemory, now: int) -> tuple[Device, ...]:
     """Return the devices, booted with the configured image."""
     image = reference_image() if config.image is None else config.image
     emulator_id = secrets.randbits(64)
     ports = Ports(
         tokens=SystemTokens(),
-        system_memory=HostMemory(),
+        system_memory=memory,
         cpu_count=len(os.sched_getaffinity(0)),
     )
     devices: list[Device] = []
     for index, spec in enumerate(config.specs):
-        memory = map_anonymous(spec.vram_size)
+        vram = map_anonymous(spec.vram_size)
         devices.append(
             Device(
                 spec,
-                memory.view,
+                vram.view,
                 ports,
                 BootCode(),
                 image,

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import os
+import resource
 import secrets
-from typing import final
+from typing import TYPE_CHECKING, Final, final
 
 from device.core.ports import HostMemoryError, PagesDeniedError
+from device.shell.limits import most_mappings, physical_bytes
 from firmware.link.errors import LinkError
 from firmware.link.linux import areas_of, map_file, read_process, write_process
 from firmware.link.sealed import check_sealed, create_sealed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+RESERVED: Final = 1024
+"""Descriptors and mappings that are left for links, threads and memory of the process itself."""
+MOST_BYTES: Final = 1 << 46
+"""Addresses for memory files: half of those that a process has."""
+LARGE_BYTES: Final = 16 << 20
+"""From here on the system may take milliseconds to free a file's pages, a second for gigabytes."""
 
 
 @final
@@ -19,34 +31,68 @@ class MemoryFile:
     Owner: the device core, which calls `close` once nothing uses `view` any more.
     """
 
-    __slots__ = ("_mapping", "descriptor", "size")
+    __slots__ = ("_closed", "_mapping", "_released", "descriptor", "size")
 
-    def __init__(self, descriptor: int, size: int, *, writable: bool = True) -> None:
-        """Take over `descriptor`.
+    def __init__(
+        self,
+        descriptor: int,
+        size: int,
+        *,
+        writable: bool = True,
+        released: Callable[[MemoryFile], None],
+    ) -> None:
+        """Take over `descriptor`; `released` is told when it is closed, and sees to `give_back`.
 
         Raises:
             OSError: no mappings left; the descriptor is still the caller's.
         """
         self._mapping = map_file(descriptor, size, writable=writable)
+        self._released = released
+        self._closed = False
         self.descriptor = descriptor
         self.size = size
 
     @property
     def view(self) -> memoryview:
-        """Its bytes."""
+        """Its bytes (ValueError: after `close`)."""
+        if self._closed:
+            raise ValueError("the view of a closed memory file was released")
         return self._mapping.view
 
     def close(self) -> None:
         """Give up mapping and descriptor; a second call does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._released(self)
+
+    def give_back(self) -> None:
+        """Unmap and close the closed file, once; it may take long, and be done in any thread."""
         self._mapping.close()
-        if self.descriptor >= 0:
-            os.close(self.descriptor)
-            self.descriptor = -1
+        os.close(self.descriptor)
+
+
+def _at_once(chore: Callable[[], None]) -> None:
+    chore()
 
 
 @final
 class HostMemory:
-    """Maker of the memory files that device and clients map."""
+    """Maker and taker of the memory files that device and clients map.
+
+    Owner: the emulator. Invariant: `_count` files of `_bytes` bytes are open. It leaves part of
+    the process's descriptors, mappings and addresses alone, so that no client can have them all:
+    others could not even attach then.
+    """
+
+    __slots__ = ("_bytes", "_count", "_defer", "_most_mappings", "_physical_bytes")
+
+    def __init__(self, defer: Callable[[Callable[[], None]], None] = _at_once) -> None:
+        """Make files; `defer` does later what takes long, which is to give large ones back."""
+        self._defer = defer
+        self._count = 0
+        self._bytes = 0
+        self._most_mappings = most_mappings()
+        self._physical_bytes = physical_bytes()
 
     def create(self, size: int) -> MemoryFile:
         """Return a new zeroed, sealed file.
@@ -54,34 +100,62 @@ class HostMemory:
         Raises:
             HostMemoryError: no memory, descriptors or mappings left; nothing was made.
         """
+        self._check_room(size)
         try:
             descriptor = create_sealed("emuzero-system-memory", size)
         except OSError as error:
             raise HostMemoryError(f"no memory file of {size:#x} bytes: {error}") from error
-        return _adopted(descriptor, size, writable=True)
+        return self._take(descriptor, size, writable=True)
 
+    def adopt(self, descriptor: int, *, read_only: bool) -> MemoryFile | str:
+        """Take over a descriptor that a client passed and map it.
 
-def adopt(descriptor: int, *, read_only: bool) -> MemoryFile | str:
-    """Take over a descriptor that a client passed and map it.
-
-    Returns:
-        The file; or a sentence that says why it cannot be mapped, and the descriptor is closed.
-    """
-    try:
-        size = check_sealed(descriptor)
-        return _adopted(descriptor, size, writable=not read_only)
-    except (LinkError, OSError, HostMemoryError) as error:
-        if not isinstance(error, HostMemoryError):
+        Returns:
+            The file; or a sentence that says why it cannot be mapped, and the descriptor is closed.
+        """
+        try:
+            size = check_sealed(descriptor)
+            self._check_room(size)
+        except (LinkError, OSError, HostMemoryError) as error:
             os.close(descriptor)
-        return str(error)
+            return str(error)
+        try:
+            return self._take(descriptor, size, writable=not read_only)
+        except HostMemoryError as error:
+            return str(error)
 
+    def _check_room(self, size: int) -> None:
+        """Raise HostMemoryError when one more file of this size would leave too little."""
+        if size > self._physical_bytes:
+            raise HostMemoryError(
+                f"{size:#x} bytes are more than this machine has, {self._physical_bytes:#x}"
+            )
+        if self._bytes + size > MOST_BYTES:
+            raise HostMemoryError(f"{size:#x} bytes, {self._bytes:#x} of {MOST_BYTES:#x} are taken")
+        limit = min(self._most_mappings, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        if self._count >= limit - min(RESERVED, limit // 2):
+            raise HostMemoryError(
+                f"{size:#x} bytes in one more memory file, there are {self._count}: the limit of"
+                f" descriptors or mappings of the emulator is {limit}"
+            )
 
-def _adopted(descriptor: int, size: int, *, writable: bool) -> MemoryFile:
-    try:
-        return MemoryFile(descriptor, size, writable=writable)
-    except OSError as error:
-        os.close(descriptor)
-        raise HostMemoryError(f"no mapping of {size:#x} bytes: {error}") from error
+    def _take(self, descriptor: int, size: int, *, writable: bool) -> MemoryFile:
+        try:
+            file = MemoryFile(descriptor, size, writable=writable, released=self._released)
+        except OSError as error:
+            os.close(descriptor)
+            raise HostMemoryError(f"no mapping of {size:#x} bytes: {error}") from error
+        self._count += 1
+        self._bytes += size
+        return file
+
+    def _released(self, file: MemoryFile) -> None:
+        self._count -= 1
+        self._bytes -= file.size
+        if file.size < LARGE_BYTES:
+            file.give_back()
+        else:
+            self._defer(file.give_back)
 
 
 @final

@@ -52,9 +52,9 @@ class Poller:
         if self._handlers.pop(descriptor, None) is not None:
             self._epoll.unregister(descriptor)
 
-    def dispatch(self) -> bool:
-        """Call the handlers of all that is ready now; return whether there was any."""
-        ready = self._epoll.poll(0)
+    def dispatch(self, seconds: float = 0.0) -> bool:
+        """Call the handlers of all that is ready within so long; return whether there was any."""
+        ready = self._epoll.poll(seconds)
         for descriptor, _ in ready:
             handler = self._handlers.get(descriptor)
             if handler is not None:

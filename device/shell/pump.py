@@ -1,7 +1,8 @@
 """The pump: the one task in which all devices of an emulator work.
 
 Awake, it polls the doorbell words and never goes through trio's scheduler for a command; it gives
-way every millisecond. When nothing came for a moment it sleeps on one descriptor (see `poller`).
+way every millisecond. When nothing came for 50 us it waits on one descriptor (see `poller`), for a
+millisecond by itself and then as a task that sleeps.
 Spinning adapts as waiting does in `firmware.link.waiting`: each spin that fails doubles the number
 of times that the pump sleeps at once, up to 64.
 """
@@ -48,9 +49,11 @@ class PumpStatistics:
     turns: int
     """Calls of `Device.work`."""
     sleeps: int
-    """Times it slept on the poller."""
+    """Times it slept until something happened."""
+    dozes: int
+    """Times it waited for a moment before."""
     spins: int
-    """Times it spun before."""
+    """Times it polled before that."""
     clients: int
     """Clients attached now."""
 
@@ -68,6 +71,7 @@ class Pump:
         "_clock",
         "_deadlines",
         "_devices",
+        "_dozes",
         "_emptied",
         "_fell_asleep",
         "_may_spin",
@@ -107,6 +111,7 @@ class Pump:
         self._turns = 0
         self._sleeps = 0
         self._spins = 0
+        self._dozes = 0
         self.first_attached = trio.Event()
         """Set once a client was attached."""
         self._emptied = trio.Event()
@@ -162,16 +167,15 @@ class Pump:
         """
         # Not device time, which may stand still.
         clock = time.perf_counter
-        breath = clock() + BREATH_SECONDS
         while True:
-            if not self._turn() and not self._spin():
-                await self._sleep()
-            elif clock() >= breath:
-                await trio.lowlevel.checkpoint()
-                self._poller.dispatch()
-            else:
-                continue
             breath = clock() + BREATH_SECONDS
+            while clock() < breath:
+                if not self._turn() and not self._spin() and not self._doze():
+                    await self._sleep()
+                    break
+            else:
+                await trio.lowlevel.checkpoint()
+            self._poller.dispatch()
 
     def close(self) -> None:
         """Detach every client and let go of the poller; the pump does not run any more."""
@@ -182,7 +186,9 @@ class Pump:
 
     def statistics(self) -> PumpStatistics:
         """Return what the pump did."""
-        return PumpStatistics(self._turns, self._sleeps, self._spins, len(self._roster))
+        return PumpStatistics(
+            self._turns, self._sleeps, self._dozes, self._spins, len(self._roster)
+        )
 
     def _turn(self, looks: int = 1) -> bool:
         """Let every device that has something to do work once; return whether any had."""
@@ -233,7 +239,8 @@ class Pump:
     def _collect(self) -> None:
         """Give finished chunks back to their devices."""
         for finished in self._workers.collect():
-            self._devices[finished.device_index].chunk_done(finished.chunk, self._clock())
+            if finished.chunk is not None:
+                self._devices[finished.device_index].chunk_done(finished.chunk, self._clock())
 
     def _spin(self) -> bool:
         """Poll the doorbells for a moment; return whether there was something to do."""
@@ -255,23 +262,25 @@ class Pump:
         self._sleeps_after_failure = self._sleep_next = longer
         return False
 
+    def _doze(self) -> bool:
+        """Wait for a moment without trio; return whether there may be something to do.
+
+        Waking up here takes 15 us less, and a pause between two commands is mostly short. Trio's
+        other tasks wait no longer than they do while there is work.
+        """
+        if any(device.scrub(SCRUB_BYTES) for device in self._devices):
+            return True
+        if not may_sleep(self._prepare_sleep, self._has_work):
+            return True
+        self._dozes += 1
+        seconds = min(BREATH_SECONDS, self._deadlines.seconds_left())
+        # Copies in flight are done soon: no need to fall asleep.
+        return self._poller.dispatch(seconds) or self._workers.in_flight > 0
+
     async def _sleep(self) -> None:
         """Sleep until a bell, a death, a finished chunk or the next deadline."""
-        if any(device.scrub(SCRUB_BYTES) for device in self._devices):
-            await trio.lowlevel.checkpoint()
-            return
-        if self._poller.dispatch():
-            return
-        if not may_sleep(self._prepare_sleep, self._has_work):
-            await trio.lowlevel.checkpoint()
-            return
         self._sleeps += 1
         self._fell_asleep.set()
-        await self._wait()
-        self._poller.dispatch()
-
-    async def _wait(self) -> None:
-        """Return when something can be dispatched, or the next deadline has come."""
         seconds = self._deadlines.seconds_left()
         if seconds == math.inf:
             # Without the cancel scope, which costs 7 us on the way to a command.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
+from firmware.abi.ids import Feature
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -24,7 +26,8 @@ class Attached:
         self.device_index = device_index
         self.client_id = client_id
         self.connection = connection
-        self.notifier = connection.end.notifier()
+        event_index = Feature.EVENT_INDEX in connection.features
+        self.notifier = connection.end.notifier(event_index=event_index)
         self.watched: list[int] = []
         """Descriptors of it that are in the poller."""
 

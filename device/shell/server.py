@@ -21,13 +21,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from device.core.device import Device
+    from device.shell.hostmemory import HostMemory
     from device.shell.pump import Pump
     from firmware.link.handshake import Agreement
 
 HELLO_SECONDS: Final = 5.0
 """Time in which a connection has to say hello."""
 MOST_GREETINGS: Final = 64
-"""Connections that may stand in the handshake at a time; more wait to be accepted."""
+"""Connections that may stand in the handshake at a time; one more ends the one that stands there
+longest, which has had time enough: a client says hello as soon as it is connected."""
 REST_SECONDS: Final = 0.05
 """Pause after the system had no descriptors left for a new connection."""
 _OUT_OF_RESOURCES: Final = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
@@ -57,7 +59,9 @@ class Server:
         "_attached",
         "_clock",
         "_devices",
+        "_greeting",
         "_listener",
+        "_memory",
         "_offer",
         "_pump",
         "_refused",
@@ -68,14 +72,18 @@ class Server:
         listener: socket.socket,
         devices: Sequence[Device],
         pump: Pump,
+        memory: HostMemory,
         clock: Callable[[], int],
     ) -> None:
         listener.settimeout(0)
+        self._memory = memory
         self._listener = listener
         self._devices = tuple(devices)
         self._pump = pump
         self._clock = clock
         self._offer = Offer(device_count=len(self._devices))
+        self._greeting: dict[trio.CancelScope, None] = {}
+        """Connections in the handshake, the longest there first."""
         self._accepted = self._attached = self._refused = 0
 
     def statistics(self) -> ServerStatistics:
@@ -84,13 +92,17 @@ class Server:
 
     async def run(self) -> None:
         """Accept clients until cancelled."""
-        places = trio.Semaphore(MOST_GREETINGS)
         async with trio.open_nursery() as nursery:
             while True:
-                await places.acquire()
                 connection = await self._accept()
                 self._accepted += 1
-                nursery.start_soon(self._greet, connection, places)
+                scope = trio.CancelScope()
+                self._greeting[scope] = None
+                if len(self._greeting) > MOST_GREETINGS:
+                    longest = next(iter(self._greeting))
+                    del self._greeting[longest]
+                    longest.cancel()
+                nursery.start_soon(self._greet, connection, scope)
 
     async def _accept(self) -> socket.socket:
         while True:
@@ -107,17 +119,18 @@ class Server:
             connection.settimeout(0)
             return connection
 
-    async def _greet(self, connection: socket.socket, places: trio.Semaphore) -> None:
+    async def _greet(self, connection: socket.socket, scope: trio.CancelScope) -> None:
         """Attach or refuse one client; whatever it sends or does not send ends here."""
         attached = False
+        scope.deadline = trio.current_time() + HELLO_SECONDS
         try:
-            with trio.move_on_after(HELLO_SECONDS):
+            with scope:
                 await trio.lowlevel.wait_readable(connection)
                 attached = self._answer(connection, receive_hello(connection))
         except (LinkError, OSError):
             attached = False
         finally:
-            places.release()
+            self._greeting.pop(scope, None)
             if attached:
                 self._attached += 1
             else:
@@ -149,7 +162,7 @@ class Server:
         hello = agreement.hello
         device = self._devices[hello.device_index]
         agreement = replace(agreement, features=agreement.features & device.features)
-        client = Connection(attachment.end, name_in(hello))
+        client = Connection(attachment.end, name_in(hello), agreement.features, self._memory)
         try:
             client_id = device.attach(
                 client,

@@ -41,9 +41,9 @@ class DeviceEnd:
     carrier: Carrier
     peer: Peer
 
-    def notifier(self) -> Notifier:
-        """Return what tells the client of stores."""
-        return Notifier(self.segment, self.interrupt)
+    def notifier(self, *, event_index: bool = True) -> Notifier:
+        """Return what tells the client of stores; see `Notifier` for one without event indices."""
+        return Notifier(self.segment, self.interrupt, event_index=event_index)
 
     def close(self) -> None:
         """Close everything; a second call does nothing."""

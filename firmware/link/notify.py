@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol, final
 
+from firmware.abi.ids import Feature
 from firmware.abi.registers import DEVICE_ASLEEP
 from firmware.abi.rings import TAIL_EVENT, needs_notify
 from firmware.link.linux import fence, futex_wake
@@ -79,18 +80,29 @@ class Notifier:
     Owner: the shell, one for each client. It holds no state that a reset would change.
     """
 
-    __slots__ = ("_bell", "_fence", "_segment", "_u32", "_wake")
+    __slots__ = ("_always", "_bell", "_fence", "_segment", "_u32", "_wake")
 
     def __init__(
         self,
         segment: Segment,
         bell: Bell,
         *,
+        event_index: bool = True,
         wake: Callable[[int], int] = futex_wake,
         fence: Callable[[], None] = fence,
     ) -> None:
-        """Tell the client of `segment`; `wake` and `fence` are what tests replace."""
+        """Tell the client of `segment`.
+
+        Args:
+            segment: the client's segment.
+            bell: its interrupt.
+            event_index: whether the client agreed on the feature; one that did not never stores
+                an event index and is told of everything.
+            wake: what tests replace.
+            fence: what tests replace.
+        """
         self._fence = fence
+        self._always = not event_index
         self._segment = segment
         self._u32 = segment.words.u32
         self._bell = bell
@@ -104,7 +116,7 @@ class Notifier:
         """
         self._fence()
         u32 = self._u32
-        ring = False
+        ring = self._always
         for notice in notices:
             event = notice.event
             if notice.force or (event and needs_notify(u32[event >> 2], notice.new, notice.old)):
@@ -123,7 +135,7 @@ class Doorbells:
     Owner: a driver's session; several threads may ring at once, each for queues of its own.
     """
 
-    __slots__ = ("_asleep", "_bell", "_fence", "_page", "_u32")
+    __slots__ = ("_always", "_asleep", "_bell", "_fence", "_page", "_u32")
 
     def __init__(
         self,
@@ -136,6 +148,7 @@ class Doorbells:
         """Tell the device that made `superblock`; `fence` is what tests replace."""
         self._fence = fence
         self._u32 = words.u32
+        self._always = not superblock.features & Feature.EVENT_INDEX
         self._page = superblock.doorbells_offset >> 2
         self._asleep = (superblock.registers_offset + _ASLEEP) >> 2
         self._bell = bell
@@ -150,14 +163,14 @@ class Doorbells:
             new: tail after.
 
         Returns:
-            Whether the bell had to be rung, because the device sleeps.
+            Whether the bell had to be rung: the device sleeps, or did not agree on event indices.
         """
         u32 = self._u32
         u32[self._page + doorbell] = new
         # After the tail and the doorbell word are stored, before the device's words are loaded.
         self._fence()
         event = u32[(ring_offset + TAIL_EVENT) >> 2]
-        if not u32[self._asleep] and not needs_notify(event, new, old):
+        if not (u32[self._asleep] or needs_notify(event, new, old) or self._always):
             return False
         self._bell.ring()
         return True

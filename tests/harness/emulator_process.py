@@ -19,6 +19,7 @@ import trio
 from device.core.spec import DeviceSpec
 from device.shell.emulator import Emulator, EmulatorConfig
 from tests.harness.children import Child, child, hear, say
+from tests.harness.socket_count import sent
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -88,6 +89,11 @@ class EmulatorProcess:
         assert answer.startswith("{"), answer
         return Audit(**json.loads(answer))
 
+    def sent(self) -> int:
+        """Return how many messages the device process has sent on sockets."""
+        self.process.say("sent")
+        return int(self.process.hear())
+
 
 @contextmanager
 def emulator_process(
@@ -136,11 +142,11 @@ async def _answer(emulator: Emulator, scope: trio.CancelScope) -> None:
     while True:
         await trio.lowlevel.wait_readable(sys.stdin.fileno())
         line = hear()
-        if line != "audit":
+        if not line:
             scope.cancel()
             return
         await emulator.pump.settled()
-        say(json.dumps(_audit(emulator)))
+        say(sent() if line == "sent" else json.dumps(_audit(emulator)))
 
 
 def _audit(emulator: Emulator) -> dict[str, int]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
+from firmware.abi.ids import Feature
 from firmware.abi.registers import DEVICE_ASLEEP
 from firmware.abi.rings import TAIL_EVENT
 from firmware.link.bells import CallBell
@@ -140,3 +142,22 @@ def test_a_device_that_armed_looks_behind_a_fence_before_it_sleeps(waits: bool) 
 
     assert trace == ["arm", "fence", "look"]
     assert sleeps is not waits
+
+
+def test_a_client_without_event_indices_is_told_of_everything(recorder: Recorder) -> None:
+    notifier = Notifier(recorder.segment, recorder.bell, event_index=False)
+    recorder.segment.words.store32(EVENT, 100)
+
+    assert notifier.notify([Stored(WORD, SLEEPERS, EVENT, 8, 9)])
+
+    assert recorder.trace == ["ring"]
+
+
+def test_a_device_without_event_indices_is_rung_for_everything(recorder: Recorder) -> None:
+    block = msgspec.structs.replace(BLOCK, features=Feature(0))
+    doorbells = Doorbells(recorder.segment.words, block, recorder.bell)
+    recorder.segment.words.store32(RING + TAIL_EVENT, 100)
+
+    assert doorbells.ring(1, RING, 8, 9)
+
+    assert recorder.trace == ["ring"]

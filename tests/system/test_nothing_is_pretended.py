@@ -73,8 +73,8 @@ class Sharing:
         return space.client_id == self.importer.client_id and space.vmid == self.vmid
 
     def load(self, va: int) -> int:
-        [entry] = struct.unpack_from("<Q", self.pair.vram, self.entry_at(va))
-        return entry
+        at = self.entry_at(va)
+        return int.from_bytes(self.pair.vram[at : at + 8], "little")
 
     def store(self, va: int, entry: int) -> None:
         """Change the bits of a leaf entry behind everybody's back."""

@@ -2,88 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import threading
 from typing import TYPE_CHECKING
 
-from firmware.abi.handshake import DescriptorNote
-from firmware.link.descriptors import Packet, receive_packet, send_packet
-from firmware.link.errors import LinkLost
-from firmware.link.runtime_dir import connect_socket, listen_socket
 from hostdriver import levelzero as ze
 from tests.harness.emulator_process import emulator_process
+from tests.harness.socket_count import sent
 
 if TYPE_CHECKING:
-    import socket
-    from collections.abc import Generator
     from pathlib import Path
-
-MOST = 4096
-
-
-class Tap:
-    """Sits between clients and a device, passes every packet on and keeps what it saw."""
-
-    def __init__(self, path: Path, device: Path) -> None:
-        self._listener = listen_socket(path)
-        self._device = device
-        self._lock = threading.Lock()
-        self.hellos = 0
-        self.packets: list[tuple[bytes, int]] = []
-        """Data and number of descriptors of each packet after a handshake, in both directions."""
-        self._threads = [threading.Thread(target=self._accept, daemon=True)]
-        self._threads[0].start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            device = connect_socket(self._device)
-            self._pass(receive_packet(client, MOST), device)
-            self._pass(receive_packet(device, MOST), client)
-            self.hellos += 1
-            for source, target in ((client, device), (device, client)):
-                thread = threading.Thread(target=self._forward, args=(source, target), daemon=True)
-                thread.start()
-                self._threads.append(thread)
-
-    def _forward(self, source: socket.socket, target: socket.socket) -> None:
-        with source, contextlib.suppress(LinkLost, OSError):
-            while True:
-                packet = receive_packet(source, MOST)
-                with self._lock:
-                    self.packets.append((packet.data, len(packet.descriptors)))
-                self._pass(packet, target)
-        with contextlib.suppress(OSError):
-            target.shutdown(2)
-
-    @staticmethod
-    def _pass(packet: Packet, target: socket.socket) -> None:
-        with packet.descriptors as descriptors:
-            numbers = [descriptors.take() for _ in range(len(descriptors))]
-        try:
-            send_packet(target, packet.data, numbers)
-        finally:
-            for number in numbers:
-                os.close(number)
-
-    def close(self) -> None:
-        self._listener.shutdown(2)
-        self._listener.close()
-        for thread in self._threads:
-            thread.join(10)
-
-
-@contextlib.contextmanager
-def tapped(folder: Path, device: Path) -> Generator[Tap]:
-    tap = Tap(folder / "tap.sock", device)
-    try:
-        yield tap
-    finally:
-        tap.close()
 
 
 def share(path: Path) -> bytes:
@@ -114,14 +40,14 @@ def share(path: Path) -> bytes:
 
 
 def test_after_the_handshake_only_descriptors_cross_the_socket(tmp_path: Path) -> None:
-    with emulator_process(tmp_path) as emulator, tapped(tmp_path, emulator.path) as tap:
-        found = share(tmp_path / "tap.sock")
+    with emulator_process(tmp_path) as emulator:
+        told, answered = sent(), emulator.sent()
 
+        found = share(emulator.path)
+
+        told, answered = sent() - told, emulator.sent() - answered
     assert found == bytes(range(256)) * 600
-    assert tap.hellos >= 1
-    # Staging memory of each session's copies: nothing else needed the socket.
-    assert 1 <= len(tap.packets) <= 4
-    for data, descriptors in tap.packets:
-        note = DescriptorNote.unpack(data)
-        assert isinstance(note, DescriptorNote)
-        assert note.count == descriptors >= 1
+    # Two sessions: a hello each.
+    assert told == 2
+    # A welcome each, and the descriptor of the memory through which each copies.
+    assert answered == 4
