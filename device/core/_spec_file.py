@@ -17,7 +17,7 @@ from firmware.abi.ids import PageSizes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-_SIZE: Final = re.compile(r"(\d+) ?(B|KiB|MiB|GiB|TiB)")
+_SIZE: Final = re.compile(r"([0-9]{1,20}) ?(B|KiB|MiB|GiB|TiB)")
 _UNITS: Final = {"B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}
 
 

@@ -116,6 +116,29 @@ def _check_client(client: Client) -> None:
         queues = sum(1 for queue in rings if queue.space is space.space)
         if queues != space.queue_count:
             raise InvariantError(f"address space {space.vmid}: {queues} queues run in it")
+    _check_sums(client)
+
+
+def _check_sums(client: Client) -> None:
+    """Check what is counted instead of being added up for each command."""
+    objects = client.objects.values()
+    sums = {
+        "bytes of objects": (client.object_bytes, [item.size for item in objects]),
+        "bytes of VRAM": (client.vram_bytes, [item.vram_bytes for item in objects]),
+        "exported parts": (
+            client.exported_parts,
+            [len(export.parts) for export in client.exports.values()],
+        ),
+        "imported parts": (
+            client.imported_parts,
+            [len(opened.export.parts) for opened in client.imports.values()],
+        ),
+    }
+    for what, (counted, found) in sums.items():
+        if counted != sum(found):
+            raise InvariantError(
+                f"client {client.client_id} counts {counted} {what}, there are {sum(found)}"
+            )
 
 
 def _check_space(memory: MemoryController, space: ClientSpace) -> None:

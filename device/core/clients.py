@@ -47,10 +47,13 @@ class Client:
         "doorbells",
         "dying",
         "engine",
+        "exported_parts",
         "exports",
         "features",
+        "imported_parts",
         "imports",
         "lost",
+        "object_bytes",
         "objects",
         "plan",
         "pool",
@@ -61,6 +64,7 @@ class Client:
         "registers",
         "rung",
         "spaces",
+        "vram_bytes",
         "words",
     )
 
@@ -95,6 +99,11 @@ class Client:
         self.imports: dict[int, Import] = {}
         self.exports: dict[bytes, Export] = {}
         """Live exports by token."""
+        # Sums over these tables, which may be too large to be walked for one command.
+        self.object_bytes = self.vram_bytes = 0
+        """Size of its objects, and the device memory charged for them."""
+        self.imported_parts = self.exported_parts = 0
+        """Parts of objects in its open imports, and in its live exports."""
         self.queues: dict[int, WorkQueue] = {}
         self.dying: dict[int, WorkQueue] = {}
         """Destroyed queues with a chunk in flight."""
@@ -117,6 +126,18 @@ class Client:
         start = self.plan.payload_offset + offset
         return self.words.u8[start : start + size]
 
+    def keep(self, memory: MemoryObject) -> None:
+        """Put an object into its tables."""
+        self.objects[memory.object_id] = memory
+        self.object_bytes += memory.size
+        self.vram_bytes += memory.vram_bytes
+
+    def give_up(self, memory: MemoryObject) -> None:
+        """Take an object out of its tables."""
+        del self.objects[memory.object_id]
+        self.object_bytes -= memory.size
+        self.vram_bytes -= memory.vram_bytes
+
     def lose(self, status: Status) -> Notify:
         """End the session as the client sees it: every ring of the segment is lost."""
         self.lost = status
@@ -128,7 +149,6 @@ class Client:
 
     def statistics(self) -> ClientStatistics:
         """Return the record that counts what the client has and did."""
-        objects = self.objects.values()
         spaces = [space.space.tables for space in self.spaces.values()]
         tables = sum(space.table_count for space in spaces) * PAGE_SIZE
         done = sum(queue.done for queue in self.queues.values())
@@ -136,9 +156,9 @@ class Client:
             client_id=self.client_id,
             pid=self.port.pid,
             name=self.port.name.encode()[:NAME_SIZE].ljust(NAME_SIZE, b"\0"),
-            object_count=len(objects),
-            object_bytes=sum(item.size for item in objects),
-            vram_bytes=sum(item.vram_bytes for item in objects) + tables,
+            object_count=len(self.objects),
+            object_bytes=self.object_bytes,
+            vram_bytes=self.vram_bytes + tables,
             space_count=len(spaces),
             queue_count=len(self.queues),
             export_count=len(self.exports),

@@ -53,6 +53,7 @@ class ControlRing:
         "_client_id",
         "_control",
         "_free_at",
+        "_held",
         "_looked",
         "_replies",
         "_stopped",
@@ -81,6 +82,8 @@ class ControlRing:
         self._ticks = ticks
         self._waiting: list[_Waiting] = []
         self._free_at = 0
+        self._held: bytes | None = None
+        """A command that was taken and has to wait for its turn."""
         self._looked = False
         self._stopped = False
         self.active = False
@@ -111,13 +114,25 @@ class ControlRing:
             self._looked = self.active = True
 
     def serve(
-        self, handle: Callable[[bytes], bytes | Pending], now: int, budget: int
+        self,
+        handle: Callable[[bytes], bytes | Pending],
+        now: int,
+        budget: int,
+        *,
+        may_exceed: bool = True,
     ) -> list[Notify]:
-        """Answer commands of no more weight than `budget`, and one more; return whom to wake."""
+        """Answer commands and return whom to wake.
+
+        Args:
+            handle: carries out a command.
+            now: device time.
+            budget: weight of the commands that are answered (see `weights`).
+            may_exceed: whether the first may weigh more than that; else it waits.
+        """
         try:
             self._settle(now)
             if self._looked:
-                self._take(handle, now, budget)
+                self._take(handle, now, budget, may_exceed=may_exceed)
         except (BadTail, BadHead):
             return self._stop()
         self.active = self._looked or bool(self._waiting)
@@ -140,13 +155,27 @@ class ControlRing:
         if len(self._waiting) > self._replies.shape.entry_count:
             raise InvariantError(f"client {self._client_id}: {len(self._waiting)} replies wait")
 
-    def _take(self, handle: Callable[[bytes], bytes | Pending], now: int, budget: int) -> None:
+    def _take(
+        self,
+        handle: Callable[[bytes], bytes | Pending],
+        now: int,
+        budget: int,
+        *,
+        may_exceed: bool,
+    ) -> None:
         control, replies = self._control, self._replies
-        count = control.available()
+        count = control.available() + (self._held is not None)
         while count and budget > 0 and now >= self._free_at and self._room():
-            command = control.fetch()
+            # Fetched once, weighed and carried out as the same bytes.
+            command = self._held or control.fetch()
+            weight = weight_of(command)
+            if weight > budget and not may_exceed:
+                self._held = command
+                return
+            self._held = None
+            may_exceed = False
             count -= 1
-            budget -= weight_of(command)
+            budget -= weight
             self.commands += 1
             reply = handle(command)
             if isinstance(reply, Pending):

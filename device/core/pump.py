@@ -39,6 +39,7 @@ class Pump:
         "_marked",
         "_mcu",
         "_publisher",
+        "_rounds",
         "_scheduler",
         "_state",
         "_supervisor",
@@ -59,6 +60,7 @@ class Pump:
         self._scheduler = blocks.scheduler
         self._state = blocks.state
         self._supervisor = supervisor
+        self._rounds = 0
         self.asleep = False
         self.dirty = False
         """Something changed outside of `work`: effects or replies may wait."""
@@ -140,7 +142,8 @@ class Pump:
                 continue
             client.engine.faults.take_acknowledgement()
             if client.registers.at_doorbell(now):
-                reset |= client.counted
+                # A session that was lost has no say in those that came after it.
+                reset |= client.counted and client.lost is None
             if client.control.active:
                 busy.append(client)
         if reset and self._state.lifecycle.allows(Trigger.RESET):
@@ -148,11 +151,19 @@ class Pump:
         return busy
 
     def _serve(self, clients: list[Client], now: int) -> None:
-        """Answer control commands, each client its share."""
+        """Answer control commands, each client its share.
+
+        One client in turn may have a command answered that takes long. It comes first: the others
+        are told of their replies only when the round is over.
+        """
         budget = max(1, CONTROL_BUDGET // len(clients))
         effects = self._supervisor.effects
-        for client in clients:
-            effects += client.control.serve(partial(self._handle, client), now, budget)
+        self._rounds += 1
+        first = self._rounds % len(clients)
+        for number, client in enumerate(clients[first:] + clients[:first]):
+            effects += client.control.serve(
+                partial(self._handle, client), now, budget, may_exceed=number == 0
+            )
             wake_at = client.control.wake_at if client.control.active else None
             if wake_at is not None and wake_at > now:
                 effects.append(WakeAt(wake_at))

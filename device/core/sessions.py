@@ -102,7 +102,9 @@ class Sessions:
             hardware.spaces.dissolve(client, space)
         imports, objects = list(client.imports.values()), list(client.objects.values())
         client.imports.clear()
+        client.imported_parts = 0
         client.objects.clear()
+        client.object_bytes = client.vram_bytes = 0
         client.registered = Intervals()
         queues = list(client.dying.values())
 

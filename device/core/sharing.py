@@ -71,8 +71,8 @@ class ExportTable:
 
         Raises:
             DeviceError: BAD_SPACE, BAD_RANGE; NOT_EXPORTABLE, NOT_MAPPED (detail: first such
-                address); LIMIT (detail: most objects of a range); UNSUPPORTED for several objects
-                when the client did not agree on ranges.
+                address); LIMIT (detail: most objects of a range, or in all of the client's live
+                exports); UNSUPPORTED for several objects when the client did not agree on ranges.
         """
         space = self._spaces.find(client, vmid)
         va, size = span
@@ -83,6 +83,7 @@ class ExportTable:
             raise DeviceError(Status.LIMIT, limit, len(parts))
         if len(parts) > 1 and not client.features & Feature.IPC_RANGES:
             raise DeviceError(Status.UNSUPPORTED, len(parts), 1)
+        self._check_parts(client.exported_parts + len(parts))
         made = Export(
             self._tokens.token(),
             client.client_id,
@@ -95,6 +96,7 @@ class ExportTable:
         self._all[id(made)] = made
         self._live[made.token] = made
         client.exports[made.token] = made
+        client.exported_parts += len(parts)
         return made
 
     def open(
@@ -132,6 +134,7 @@ class ExportTable:
         check_range(va, export.mapped_size)
         if rights & export.denied:
             raise DeviceError(Status.BAD_RIGHTS, va, rights & ~export.denied)
+        self._check_parts(client.imported_parts + len(export.parts))
         if len(client.objects) + len(client.imports) >= self._configuration.spec.max_objects:
             raise DeviceError(Status.LIMIT, self._configuration.spec.max_objects)
         opened = Import(next(self._ids.objects), export, vmid, va, rights)
@@ -141,6 +144,7 @@ class ExportTable:
             opened.drop()
             raise
         client.imports[opened.import_id] = opened
+        client.imported_parts += len(export.parts)
         if client.client_id != export.client_id:
             self._share(export)
         return opened
@@ -161,6 +165,7 @@ class ExportTable:
         if space is not None and spans:
             _, acknowledgement = self._mapper.clear(space, spans)
         del client.imports[import_id]
+        client.imported_parts -= len(opened.export.parts)
         opened.drop()
         return acknowledgement
 
@@ -173,6 +178,7 @@ class ExportTable:
         export = client.exports.pop(token, None)
         if export is None:
             raise DeviceError(Status.BAD_TOKEN)
+        client.exported_parts -= len(export.parts)
         self._revoke(export)
 
     def revoke_all(self, client: Client) -> None:
@@ -180,6 +186,7 @@ class ExportTable:
         for export in client.exports.values():
             self._revoke(export)
         client.exports.clear()
+        client.exported_parts = 0
 
     def check(self) -> None:
         """Raise InvariantError when an export is here that should not be, or the reverse."""
@@ -187,6 +194,14 @@ class ExportTable:
             export.check()
             if export.live is not (export.token in self._live):
                 raise InvariantError(f"export of client {export.client_id}: live {export.live}")
+
+    def _check_parts(self, count: int) -> None:
+        """Check how many parts of objects a client's exports, or its imports, may hold in all.
+
+        Each holds a list of them, however often the same memory is exported.
+        """
+        if count > self._configuration.spec.max_objects:
+            raise DeviceError(Status.LIMIT, self._configuration.spec.max_objects, count)
 
     def _share(self, export: Export) -> None:
         """Note that a second process may write an export's frames, once."""

@@ -103,7 +103,8 @@ class DeviceSpec:
         """
         try:
             values = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:
+            # Not only what is no TOML: numbers of thousands of digits, brackets nested as deep.
             raise SpecError("file", "TOML", str(error)) from error
         parse_values(values, [item.name for item in fields(cls)])
         return cls(**values)

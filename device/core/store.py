@@ -180,7 +180,7 @@ class ObjectStore:
             raise DeviceError(Status.BAD_OBJECT, object_id)
         if memory.mapping_count:
             raise DeviceError(Status.IN_USE, memory.mapping_count)
-        del client.objects[object_id]
+        client.give_up(memory)
         if memory.kind is ObjectKind.CLIENT_PAGES:
             client.registered.remove(memory.client_address, memory.size)
         memory.disown()
@@ -216,7 +216,7 @@ class ObjectStore:
 
     def _enter(self, client: Client, memory: MemoryObject) -> MemoryObject:
         self._live[memory.object_id] = memory
-        client.objects[memory.object_id] = memory
+        client.keep(memory)
         return memory
 
     def _place_in_file(self, client: Client, request: int, memory: MemoryObject) -> None:

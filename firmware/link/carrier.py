@@ -14,6 +14,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Final, Protocol, final
 
+from firmware.abi.handshake import MAX_DESCRIPTORS
 from firmware.link.descriptors import (
     Descriptors,
     DescriptorsLost,
@@ -118,17 +119,26 @@ class SocketCarrier:
     Owner: one end of a link, which also owns the socket. Threads may share it.
     """
 
-    __slots__ = ("_connection", "_lock", "_patience", "_stash")
+    __slots__ = ("_connection", "_lock", "_most", "_patience", "_stash")
 
-    def __init__(self, connection: socket.socket, patience_seconds: float = 0.0) -> None:
+    def __init__(
+        self,
+        connection: socket.socket,
+        patience_seconds: float = 0.0,
+        *,
+        most_descriptors: int = MAX_DESCRIPTORS,
+    ) -> None:
         """Use a connected SOCK_SEQPACKET socket.
 
         Args:
             connection: the socket; nothing else reads it from now on.
             patience_seconds: how long `send` waits for a peer that does not read.
+            most_descriptors: descriptors of one message that are kept; of a message with more,
+                none is.
         """
         self._connection = connection
         self._patience = patience_seconds
+        self._most = most_descriptors
         self._stash = Stash()
         self._lock = threading.Lock()
 
@@ -169,6 +179,11 @@ class SocketCarrier:
                 if len(self._stash):
                     return
                 raise
+            count = len(received.descriptors)
+            if count > self._most:
+                received.descriptors.close()
+                text = f"{count} descriptors came with one request, expected at most {self._most}"
+                received = Received(received.note, Descriptors(), text)
             self._stash.put(received)
 
     def close(self) -> None:

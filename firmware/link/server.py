@@ -99,7 +99,8 @@ class Attachment:
             segment=segment,
             doorbell=doorbell,
             interrupt=interrupt,
-            carrier=SocketCarrier(connection),
+            # No request of a client takes more than one.
+            carrier=SocketCarrier(connection, most_descriptors=1),
             peer=peer,
         )
         """The device's end; the device writes its segment before `welcome`."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import threading
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar, final
 
@@ -23,6 +25,7 @@ from hostdriver.core.results import ZeError
 from hostdriver.runtime.session import Session
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from pathlib import Path
     from types import TracebackType
     from typing import Self
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 NAME: Final = "emuzero status"
 FIRST_RECORDS: Final = 64
 """Records to ask for before it is known how many there are."""
+PATIENCE_SECONDS: Final = 10.0
+"""How long a device may take for all that it is asked."""
 _NOBODY_LISTENS: Final = {errno.ECONNREFUSED, errno.ENOENT}
 
 RecordT = TypeVar("RecordT", bound="Record")
@@ -114,12 +119,14 @@ class Observer:
 
         Raises:
             NoEmulator: the emulator has ended meanwhile.
-            CommandError: a device refuses.
+            CommandError: a device refuses, contradicts itself or does not answer; the links are of
+                no more use.
         """
         found = {index: DeviceReport(index=index, status=s) for index, s in self._stopped.items()}
         try:
             for index, session in self._sessions.items():
-                found[index] = _read_device(index, session)
+                with _patience(session):
+                    found[index] = _read_device(index, session)
         except ZeError as error:
             raise NoEmulator(
                 f"the emulator at {self._path} is gone: {error.description}"
@@ -159,8 +166,40 @@ def explain(error: LinkError, path: Path) -> CommandError:
     return CommandError(f"the emulator at {path} cannot be looked at: {error}")
 
 
+@contextmanager
+def _patience(session: Session) -> Generator[None]:
+    """Hang up on a device that does not answer in time.
+
+    Raises:
+        CommandError: it did not.
+    """
+    text = f"device {session.facts.superblock.device_index} did not answer"
+    late = threading.Event()
+
+    def hang_up() -> None:
+        late.set()
+        session.hang_up(text)
+
+    timer = threading.Timer(PATIENCE_SECONDS, hang_up)
+    timer.start()
+    try:
+        yield
+    except ZeError as error:
+        if not late.is_set():
+            raise
+        raise CommandError(f"{text} within {PATIENCE_SECONDS:g} s") from error
+    finally:
+        timer.cancel()
+        timer.join()
+
+
 def _read_device(index: int, session: Session) -> DeviceReport:
-    device = _ask(session, Subject.DEVICE, DeviceStatistics)[0]
+    devices = _ask(session, Subject.DEVICE, DeviceStatistics)
+    if len(devices) != 1 or not devices[0].vram_size:
+        raise CommandError(
+            f"device {index} tells of {len(devices)} devices, expected one with memory"
+        )
+    (device,) = devices
     return DeviceReport(
         index=index,
         status=device.status,
@@ -188,7 +227,13 @@ def _ask(session: Session, subject: Subject, record: type[RecordT]) -> tuple[Rec
         largest = session.facts.superblock.payload_size // record.SIZE * record.SIZE
         if reply.count == reply.total or room >= largest:
             return tuple(_records(record, answer.payload, reply.count))
-        room = min(largest, reply.total * record.SIZE)
+        wanted = min(largest, reply.total * record.SIZE)
+        if wanted <= room:
+            raise CommandError(
+                f"the device gave {reply.count} of {reply.total} records of {subject.name}, with"
+                f" room for {room // record.SIZE}"
+            )
+        room = wanted
 
 
 def _records(record: type[RecordT], payload: bytes, count: int) -> list[RecordT]:

@@ -118,6 +118,10 @@ def keep_memory_of_a_lost_session(scene: Scene) -> None:
     client.objects |= kept
 
 
+def miscount_exported_parts(scene: Scene) -> None:
+    scene.client.exported_parts += 1
+
+
 BREAKS: list[tuple[Callable[[Scene], None], str]] = [
     (spoil_entry, "entry 0x"),
     (lose_frame, "VRAM of 0x400000 bytes"),
@@ -136,6 +140,7 @@ BREAKS: list[tuple[Callable[[Scene], None], str]] = [
     (lose_doorbell, "doorbells of queues"),
     (miscount_queues, "1 queues run in it"),
     (keep_memory_of_a_lost_session, "lost its session"),
+    (miscount_exported_parts, "exported parts, there are"),
 ]
 
 

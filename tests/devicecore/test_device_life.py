@@ -250,6 +250,11 @@ def test_a_host_resets_the_device_through_its_register() -> None:
     client.store32(RESET_REQUEST.offset, 7)
     client.ring()
     pair.step()
+    assert pair.device.statistics().reset_count == 1, "its session is lost, it has no say"
+    later = pair.attach()
+    later.store32(RESET_REQUEST.offset, 7)
+    later.ring()
+    pair.step()
     assert pair.device.statistics().reset_count == 2
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from device.core.ports import HostMemoryError, PagesDeniedError
-from device.shell.hostmemory import HostMemory, MemoryFile, ProcessPages, SystemTokens, adopt
+from device.shell.hostmemory import HostMemory, MemoryFile, ProcessPages, SystemTokens
 from firmware.link.linux import create_memory, protect
 from firmware.link.sealed import create_sealed
 from tests.harness.children import child, hear, run_function, say
@@ -61,7 +61,7 @@ def test_no_descriptors_left_is_a_clear_error_and_costs_nothing() -> None:
 
 
 def test_a_sealed_file_is_adopted_whole() -> None:
-    file = adopt(create_sealed("test", 2 * PAGE), read_only=False)
+    file = HostMemory().adopt(create_sealed("test", 2 * PAGE), read_only=False)
 
     assert isinstance(file, MemoryFile)
     assert file.size == 2 * PAGE
@@ -70,7 +70,7 @@ def test_a_sealed_file_is_adopted_whole() -> None:
 
 
 def test_a_file_taken_read_only_cannot_be_written() -> None:
-    file = adopt(create_sealed("test", PAGE), read_only=True)
+    file = HostMemory().adopt(create_sealed("test", PAGE), read_only=True)
 
     assert isinstance(file, MemoryFile)
     assert file.view.readonly
@@ -80,8 +80,8 @@ def test_a_file_taken_read_only_cannot_be_written() -> None:
 def test_what_must_not_be_mapped_is_refused_in_words_and_closed() -> None:
     before = descriptors()
 
-    unsealed = adopt(create_memory("test", PAGE), read_only=False)
-    null = adopt(os.open(os.devnull, os.O_RDWR), read_only=False)
+    unsealed = HostMemory().adopt(create_memory("test", PAGE), read_only=False)
+    null = HostMemory().adopt(os.open(os.devnull, os.O_RDWR), read_only=False)
 
     assert "F_SEAL_SHRINK" in str(unsealed)
     assert "no memory file" in str(null)

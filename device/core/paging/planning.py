@@ -57,9 +57,12 @@ class MapPlan:
         """Plan to write `leaves`, which must come in the order of their addresses.
 
         Raises:
-            DeviceError: OVERLAP, at the first address that is not free.
+            DeviceError: OVERLAP, at the first address that is not free; OUT_OF_DEVICE_MEMORY for
+                more tables than there are frames at all: looking at each would take seconds.
         """
         level, unit, count, first = leaves
+        if count >> TABLE_SHIFT > self._store.vram_size >> PAGE_SHIFT:
+            self._store.take(count >> TABLE_SHIFT)
         step = 0 if first & NULL else LEAF_BYTES[level]
         while count:
             slot = unit & SLOT_MASK
