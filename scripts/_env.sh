@@ -67,7 +67,7 @@ ensure_env() {
     local extra=$1 hash stamp
     if ! have_compiler; then
         [ "$extra" != dev ] || fail "no C compiler found (on Debian: apt-get install gcc libc6-dev)"
-        say "note: no C compiler found; C programs cannot be served until there is one"
+        say "note: no C compiler found; the product runs, tests and benchmarks will not"
     fi
     hash=$(sha256sum <"$ROOT/pyproject.toml")
     stamp=$VENV/.emuzero-$extra

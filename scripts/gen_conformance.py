@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Write docs/conformance.md: every promised behaviour beside the tests that prove it.
 
-scripts/gen_conformance.py            write it
-scripts/gen_conformance.py --check    write nothing; exit 1 when it is stale
+.venv/bin/python scripts/gen_conformance.py            write it
+.venv/bin/python scripts/gen_conformance.py --check    write nothing; exit 1 when it is stale
 
 Both exit 1 and tell why when the page would not be true: a behaviour with neither test nor reason,
 an unknown id in a marker, a reason although a test exists.
@@ -47,7 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.page.is_file() and options.page.read_text(encoding="utf-8") == text:
         return 0
     if options.check:
-        print(f"stale: {options.page}: run scripts/gen_conformance.py", file=sys.stderr)
+        print(
+            f"stale: {options.page}: run .venv/bin/python scripts/gen_conformance.py",
+            file=sys.stderr,
+        )
         return 1
     options.page.write_text(text, encoding="utf-8")
     print(f"written: {options.page}")

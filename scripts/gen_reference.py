@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Write the reference pages and the C header to docs/reference, or check that they are fresh.
 
-scripts/gen_reference.py            write them
-scripts/gen_reference.py --check    exit 1 and name the files that are stale
+.venv/bin/python scripts/gen_reference.py            write them
+.venv/bin/python scripts/gen_reference.py --check    exit 1 and name the files that are stale
 """
 
 from __future__ import annotations
@@ -65,7 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in names:
         print(f"stale: {options.folder / name}", file=sys.stderr)
     if names:
-        print("run scripts/gen_reference.py and look at what changed", file=sys.stderr)
+        print(
+            "run .venv/bin/python scripts/gen_reference.py and look at what changed",
+            file=sys.stderr,
+        )
     return 1 if names else 0
 
 

@@ -67,7 +67,7 @@ class DeviceSpec:
 
     copy_engines: int = 2
     compute_engines: int = 1
-    chunk_bytes: int = 16 << 20
+    chunk_bytes: int = 32 << 20
     """Largest part of a copy that runs without giving way."""
     slice_commands: int = 64
     """Commands of one ring before another has its turn."""

@@ -20,6 +20,8 @@ RESERVED: Final = 1024
 """Descriptors and mappings that are left for links, threads and memory of the process itself."""
 MOST_BYTES: Final = 1 << 46
 """Addresses for memory files: half of those that a process has."""
+MOST_AREAS: Final = 1024
+"""Mappings of a client that are looked at for one request: each takes some microseconds."""
 LARGE_BYTES: Final = 16 << 20
 """From here on the system may take milliseconds to free a file's pages, a second for gigabytes."""
 
@@ -197,10 +199,13 @@ class ProcessPages:
         """Return the first address of the range that cannot be read (and written), or None.
 
         Raises:
-            PagesDeniedError: the system denies access to this process altogether.
+            PagesDeniedError: the system denies access to this process altogether, or the range is
+                larger or in more pieces than the device takes.
         """
         if not self._pid:
             raise PagesDeniedError("the client's process is in another PID namespace")
+        if size > physical_bytes():
+            raise PagesDeniedError(f"{size:#x} bytes are more than this machine has")
         try:
             return self._first_bad(address, size, write=write)
         except OSError as error:
@@ -211,11 +216,16 @@ class ProcessPages:
     def _first_bad(self, address: int, size: int, *, write: bool) -> int | None:
         position = address
         byte = memoryview(bytearray(1))
-        for area in areas_of(self._pid, address, size):
+        areas = areas_of(self._pid, address, size, MOST_AREAS)
+        for area in areas:
             if area.start > position or not area.readable or (write and not area.writable):
                 return position
             # Special mappings (devices, guard pages) deny what the table promises.
             if read_process(self._pid, position, byte) != 1:
                 return position
             position = area.end
+        if position < address + size and len(areas) == MOST_AREAS:
+            raise PagesDeniedError(
+                f"{size:#x} bytes at {address:#x} consist of more than {MOST_AREAS} mappings"
+            )
         return None if position >= address + size else position

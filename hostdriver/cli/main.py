@@ -96,7 +96,7 @@ class Commands(click.Group):
 @click.option("--no-color", is_flag=True, help="Write without colours.")
 @click.pass_context
 def emuzero(ctx: click.Context, *, no_color: bool) -> None:
-    """Run and look at emulated GPUs that real Level Zero programs work with."""
+    """Run emulated GPUs for Level Zero programs, and look at them."""
     if no_color:
         ctx.color = False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import traceback
@@ -42,17 +43,26 @@ A firmware image that the devices refuse is no error: they stay in their boot st
 
 @click.command(epilog=EPILOG)
 @click.option(
-    "--devices", type=click.IntRange(1, MAX_DEVICES), default=1, help="Devices; 1 by default."
+    "--devices",
+    type=click.IntRange(1, MAX_DEVICES),
+    default=1,
+    help="How many, all alike; 1 by default.",
 )
 @click.option("--vram", type=SIZE, help="Memory of each device, such as 2GiB; 8GiB by default.")
-@click.option("--spec", type=click.Path(path_type=Path), help="Device specification, a TOML file.")
+@click.option(
+    "--spec",
+    type=click.Path(path_type=Path),
+    help="Device specification, a TOML file (docs/device.toml).",
+)
 @click.option(
     "--profile",
     type=click.Choice(emulator.PROFILES),
-    help="Behaviour where specification and real drivers differ.",
+    help="Behaviour where specification and real drivers differ; spec by default.",
 )
 @click.option(
-    "--socket", type=click.Path(path_type=Path), help="Where to listen; else EMUZERO_SOCKET."
+    "--socket",
+    type=click.Path(path_type=Path),
+    help="Where to listen; else EMUZERO_SOCKET, else the shared one of this user.",
 )
 @click.option(
     "--firmware", type=click.Path(path_type=Path), help="Firmware image; else the reference one."
@@ -179,13 +189,22 @@ def _run(
     try:
         emulator.serve(specs, path, image=image, on_demand=on_demand, ready=ready)
     except AttachError as error:
-        raise CommandError(f"{error}; --socket listens elsewhere") from error
+        raise CommandError(f"{_no_listening(path, error)}; --socket listens elsewhere") from error
     except OSError as error:
         raise CommandError(f"the emulator cannot run: {error}") from error
     except ExceptionGroup as group:
         # A bug of ours: whoever reports it needs more than a line.
         traceback.print_exception(group)
         raise CommandError(f"the emulator ended: {_first(group)}") from group
+
+
+def _no_listening(path: Path, error: AttachError) -> str:
+    """Return why nobody can listen at a path, in words that say who is there."""
+    if not (isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EADDRINUSE):
+        return str(error)
+    if path.is_socket():
+        return f"cannot listen at {path}: another process listens there"
+    return f"cannot listen at {path}: something that is no socket has this name"
 
 
 def _first(error: Exception) -> Exception:

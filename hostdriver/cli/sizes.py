@@ -33,6 +33,11 @@ def format_size(size: int) -> str:
     return f"{value / 1024:.4g} TiB"
 
 
+def counted(number: int, name: str) -> str:
+    """Return a number with the name of what it counts."""
+    return f"{number:,} {name}{'' if number == 1 else 's'}"
+
+
 class SizeType(click.ParamType[int, object]):
     """A size on the command line."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
 
 from hostdriver.cli import emulator
 from hostdriver.cli.exits import BadInput
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hostdriver.cli.emulator import DeviceSpec
+
+_UNKNOWN: Final = "an unknown key"
+"""What the device says that it found instead of a key."""
 
 
 def read_spec(file: Path | None, *, vram_size: int | None, profile: str | None) -> DeviceSpec:
@@ -28,7 +32,7 @@ def read_spec(file: Path | None, *, vram_size: int | None, profile: str | None) 
             raise BadInput(f"--vram: expected {error.expected}, found {error.found}") from error
         line = line_of(text, error.key)
         where = f"{file}" if line is None else f"{file}, line {line}"
-        raise BadInput(f"{where}: {error}") from error
+        raise BadInput(f"{where}: {_words_for(error)}") from error
 
 
 def line_of(text: str, key: str) -> int | None:
@@ -42,6 +46,17 @@ def line_of(text: str, key: str) -> int | None:
         if sets.search(line.partition("#")[0]):
             return number
     return None
+
+
+def _words_for(error: emulator.SpecError) -> str:
+    """Return what an error says; for a key that does not exist, the one that was meant."""
+    table, _, key = error.key.rpartition(".")
+    names = error.expected.removeprefix("one of ").split(", ")
+    near = get_close_matches(key, names, n=1) if error.found == _UNKNOWN else []
+    if not near:
+        return str(error)
+    meant = f"{table}.{near[0]}" if table else near[0]
+    return f"device specification: there is no key {error.key}; did you mean {meant}?"
 
 
 def read_file(path: Path) -> bytes:

@@ -126,4 +126,4 @@ def main(
 
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="scripts/bench")

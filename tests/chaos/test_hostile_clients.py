@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
 import socket
 from typing import TYPE_CHECKING
 
@@ -25,61 +24,16 @@ from firmware.link.errors import LinkError
 from firmware.link.linux import create_memory
 from firmware.link.runtime_dir import connect_socket
 from firmware.link.sealed import create_sealed
-from tests.harness.commands import copy, fill
-from tests.harness.emulator_process import emulator_process
-from tests.harness.process_client import RawClient, RawQueue
+from tests.harness.bystander import SIZE, VA
+from tests.harness.commands import fill
+from tests.harness.process_client import RawClient
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Generator
-    from pathlib import Path
 
+    from tests.harness.bystander import Bystander
     from tests.harness.emulator_process import EmulatorProcess
-
-SIZE = 64 << 10
-VA = 1 << 32
-
-
-class Bystander:
-    """A well-behaved client beside the hostile one."""
-
-    def __init__(self, path: Path) -> None:
-        self.client = RawClient(path, "bystander")
-        self.vmid = self.client.space()
-        self.queue: RawQueue = self.client.queue(self.vmid)
-        object_id, self.stage = self.client.system(2 * SIZE)
-        self.client.map(self.vmid, VA, 2 * SIZE, object_id)
-        self.rounds = 0
-
-    def works(self) -> bool:
-        """Whether its commands do what they say."""
-        self.rounds += 1
-        byte = self.rounds & 0xFF
-        done = self.queue.run(fill(VA, SIZE, byte), copy(VA, VA + SIZE, SIZE))
-        return done and bytes(self.stage.view[SIZE : 2 * SIZE]) == bytes([byte]) * SIZE
-
-    def close(self) -> None:
-        self.stage.close()
-        self.client.close()
-
-
-@pytest.fixture
-def emulator(tmp_path: Path) -> Generator[EmulatorProcess]:
-    with emulator_process(tmp_path) as running:
-        yield running
-
-
-@pytest.fixture
-def bystander(emulator: EmulatorProcess) -> Generator[Bystander]:
-    with contextlib.closing(Bystander(emulator.path)) as other:
-        yield other
-
-
-@pytest.fixture
-def chance() -> random.Random:
-    seed = random.SystemRandom().randrange(1 << 32)
-    # Shown by pytest when the test fails.
-    os.write(1, f"seed {seed}\n".encode())
-    return random.Random(seed)
 
 
 def test_random_control_messages_are_each_answered(

@@ -221,6 +221,13 @@ def test_what_does_not_fit_is_refused_with_2(folder: Path, tmp_path: Path) -> No
     assert "the device has 512 MiB; --vram gives it another size" in ended.stderr
 
 
+def test_a_size_that_no_device_has_is_refused_with_2(folder: Path) -> None:
+    ended = demo(folder, "--vram", "0")
+
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("Error: --vram: expected a whole number from ")
+
+
 @pytest.mark.slow
 def test_what_just_fits_is_shared(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "file"

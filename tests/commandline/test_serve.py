@@ -128,9 +128,20 @@ def test_a_socket_that_is_taken_is_refused_with_advice(tmp_path: Path) -> None:
 
         assert second.returncode == 1
         assert str(emulator.socket) in second.stderr
-        assert "--socket listens elsewhere" in second.stderr
+        assert "another process listens there; --socket listens elsewhere" in second.stderr
         assert second.stderr.count("\n") == 1
         assert emulator.status()["pid"] == emulator.process.pid
+
+
+def test_a_file_in_the_place_of_the_socket_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("kept")
+
+    ended = run_emuzero("serve", "--socket", path)
+
+    assert ended.returncode == 1
+    assert "something that is no socket has this name" in ended.stderr
+    assert path.read_text() == "kept"
 
 
 def test_a_socket_left_over_is_replaced(tmp_path: Path) -> None:

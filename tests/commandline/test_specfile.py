@@ -49,7 +49,9 @@ def test_keys_in_other_spellings_are_found() -> None:
     ("text", "words"),
     [
         ("\nbanks = 3\n", "line 2: device specification: banks: expected a power of two, found 3"),
-        ("bonks = 4\n", "line 1: device specification: bonks: expected one of"),
+        ("bonks = 4\n", "line 1: device specification: there is no key bonks; did you mean banks?"),
+        ("[latencies]\ncopy_ticks = 1\n", "did you mean latencies.copy_ticks_per_kib?"),
+        ("quartz = 4\n", "line 1: device specification: quartz: expected one of"),
         ("name = \n", "at line 1"),
         ("[latencies]\ncommand_ticks = 'x'\n", "line 2: device specification: latencies"),
     ],

@@ -10,7 +10,8 @@ from rich.console import Console
 from firmware.abi.registers import BootError, DeviceStatus, Phase
 from firmware.abi.rings import RingState
 from hostdriver.cli.observer import DeviceReport, Report
-from hostdriver.cli.status.screen import counted, duration, screen_of
+from hostdriver.cli.sizes import counted
+from hostdriver.cli.status.screen import duration, screen_of
 from tests.harness.statistics import (
     RUNNING,
     client_statistics,

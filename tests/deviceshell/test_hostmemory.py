@@ -7,14 +7,26 @@ import mmap
 import os
 import resource
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from device.core.ports import HostMemoryError, PagesDeniedError
-from device.shell.hostmemory import HostMemory, MemoryFile, ProcessPages, SystemTokens
+from device.shell.hostmemory import (
+    LARGE_BYTES,
+    MOST_AREAS,
+    HostMemory,
+    MemoryFile,
+    ProcessPages,
+    SystemTokens,
+)
+from device.shell.limits import physical_bytes
 from firmware.link.linux import create_memory, protect
 from firmware.link.sealed import create_sealed
 from tests.harness.children import child, hear, run_function, say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PAGE = mmap.PAGESIZE
 
@@ -75,6 +87,43 @@ def test_a_file_taken_read_only_cannot_be_written() -> None:
     assert isinstance(file, MemoryFile)
     assert file.view.readonly
     file.close()
+
+
+def test_a_large_file_is_given_back_later_and_its_room_counts_at_once() -> None:
+    chores: list[Callable[[], None]] = []
+    memory = HostMemory(chores.append)
+    before = descriptors()
+    small, large = memory.create(PAGE), memory.create(LARGE_BYTES)
+
+    small.close()
+    large.close()
+    large.close()
+
+    assert descriptors() == before + 1
+    with pytest.raises(ValueError, match="released"):
+        large.view[0] = 1
+    [chore] = chores
+    chore()
+    assert descriptors() == before
+
+
+def test_some_descriptors_are_kept_for_everything_else() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    memory = HostMemory()
+    files = [memory.create(PAGE) for _ in range(4)]
+    passed = create_sealed("test", PAGE)
+    before = descriptors()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (8, hard))
+    try:
+        with pytest.raises(HostMemoryError, match="there are 4"):
+            memory.create(PAGE)
+        refused = memory.adopt(passed, read_only=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert "there are 4" in str(refused)
+    assert descriptors() == before - 1
+    for file in files:
+        file.close()
 
 
 def test_what_must_not_be_mapped_is_refused_in_words_and_closed() -> None:
@@ -140,6 +189,28 @@ def test_a_probe_names_the_first_address_that_cannot_be_used() -> None:
         assert pages.probe(address, 3 * PAGE, write=False) == address + 2 * PAGE
 
 
+def pieces() -> None:
+    """Be a process with many mappings side by side."""
+    memory = mmap.mmap(-1, 2 * MOST_AREAS * PAGE)
+    address = address_of(memory)
+    for number in range(MOST_AREAS):
+        protect(address + 2 * number * PAGE, PAGE, mmap.PROT_READ)
+    say(address)
+    hear()
+
+
+def test_a_probe_does_not_look_at_any_number_of_mappings() -> None:
+    with child(__name__, "pieces") as other:
+        address = int(other.hear())
+        pages = ProcessPages(other.pid)
+
+        assert pages.probe(address, MOST_AREAS * PAGE, write=False) is None
+        with pytest.raises(PagesDeniedError, match=f"more than {MOST_AREAS} mappings"):
+            pages.probe(address, 2 * MOST_AREAS * PAGE, write=False)
+        with pytest.raises(PagesDeniedError, match="machine"):
+            pages.probe(address, physical_bytes() + PAGE, write=False)
+
+
 def test_a_process_that_ended_has_no_pages() -> None:
     with child(__name__, "remote") as other:
         address = int(other.hear())
@@ -158,4 +229,4 @@ def test_a_process_of_another_pid_namespace_is_refused_with_the_reason() -> None
 
 
 if __name__ == "__main__":
-    run_function({"remote": remote})
+    run_function({"remote": remote, "pieces": pieces})

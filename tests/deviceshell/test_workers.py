@@ -72,3 +72,28 @@ def test_a_bug_in_a_chunk_is_no_silent_success(workers: Workers) -> None:
         workers.collect()
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
     assert workers.in_flight == 0
+
+
+def test_a_chore_is_done_once_beside_the_chunks(workers: Workers) -> None:
+    done: list[int] = []
+
+    workers.defer(lambda: done.append(threading.get_ident()))
+    assert workers.in_flight == 1
+    wait_for_bell(workers)
+    [finished] = workers.collect()
+
+    assert finished.chunk is None
+    assert len(done) == 1
+    assert done != [threading.get_ident()]
+    assert workers.in_flight == 0
+
+
+def test_a_bug_in_a_chore_is_no_silent_success(workers: Workers) -> None:
+    def broken() -> None:
+        raise ZeroDivisionError
+
+    workers.defer(broken)
+    wait_for_bell(workers)
+
+    with pytest.raises(InternalError):
+        workers.collect()

@@ -180,8 +180,8 @@ def test_kernels_without_the_query_are_served_by_the_table(
 def test_a_query_that_is_not_permitted_is_an_error(
     window: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(descriptor: int, address: int, size: int) -> list[Area]:
-        raise PermissionError(errno.EPERM, f"{descriptor} {address} {size}")
+    def refuse(descriptor: int, address: int, size: int, most: int) -> list[Area]:
+        raise PermissionError(errno.EPERM, f"{descriptor} {address} {size} {most}")
 
     monkeypatch.setattr(areas_module, "query_areas", refuse)
 

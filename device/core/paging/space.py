@@ -17,6 +17,7 @@ from device.core.paging.bits import (
     VALID,
 )
 from device.core.paging.extents import ExtentCollector
+from device.core.paging.large import LARGE_PAGES, translate_large
 from device.core.paging.tables import PageTables
 from device.core.paging.tlb import Tlb, TlbStatistics
 from device.core.paging.walker import walk, walk_run
@@ -136,6 +137,10 @@ class AddressSpace:
             return Extents(None, [_extent(page, va, size)], size, None)
         if count <= FEW_PAGES:
             return Extents(None, self._translate_few(va, size, count, need), size, None)
+        if count >= LARGE_PAGES:
+            page = translate_large(self._memory, self.tables.root, self.tlb, first_vpn, count, need)
+            if page:
+                return Extents(None, [_extent(page, va, size)], size, None)
         collector = ExtentCollector(va, size)
         stop_vpn = first_vpn + count
         for vpn in range(first_vpn, stop_vpn, WINDOW_PAGES):

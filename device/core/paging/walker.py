@@ -111,6 +111,12 @@ def walk_run(memory: Vram, root: int, vpn: int, count: int) -> list[int]:
     return pages
 
 
+def find_leaf(words: memoryview, root: int, va: int) -> int:
+    """Return the index of the entry that ends the walk to an address."""
+    word, _ = _descend(words, root, va)
+    return word
+
+
 def _descend(words: memoryview, root: int, va: int) -> tuple[int, int]:
     """Return index and level of the entry that ends the walk to an address."""
     last = (len(words) << 3) - TABLE_SIZE

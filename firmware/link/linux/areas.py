@@ -19,6 +19,8 @@ _WRITABLE: Final = 0x02
 _SHARED: Final = 0x08
 _COVERING_OR_NEXT: Final = 0x10
 _UNKNOWN_TO_KERNEL: Final = {errno.ENOTTY, errno.EINVAL}
+EVERY_AREA: Final = 1 << 32
+"""More mappings than a process can have."""
 
 
 class Area(NamedTuple):
@@ -31,13 +33,14 @@ class Area(NamedTuple):
     shared: bool
 
 
-def areas_of(pid: int | None, address: int, size: int) -> list[Area]:
+def areas_of(pid: int | None, address: int, size: int, most: int = EVERY_AREA) -> list[Area]:
     """Return the mappings that touch a range, in order; ranges between them are holes.
 
     Args:
         pid: process; None for this one.
         address: first address of the range.
         size: bytes.
+        most: mappings that are enough; a process may have very many.
 
     Raises:
         OSError: the process has ended or may not be looked into.
@@ -45,11 +48,11 @@ def areas_of(pid: int | None, address: int, size: int) -> list[Area]:
     path = maps_path(pid)
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        return query_areas(descriptor, address, size)
+        return query_areas(descriptor, address, size, most)
     except OSError as error:
         if error.errno not in _UNKNOWN_TO_KERNEL:
             raise
-        return read_areas(descriptor, address, size)
+        return read_areas(descriptor, address, size)[:most]
     finally:
         os.close(descriptor)
 
@@ -59,7 +62,7 @@ def maps_path(pid: int | None) -> str:
     return f"/proc/{'self' if pid is None else pid}/maps"
 
 
-def query_areas(descriptor: int, address: int, size: int) -> list[Area]:
+def query_areas(descriptor: int, address: int, size: int, most: int = EVERY_AREA) -> list[Area]:
     """Ask the kernel for each mapping that touches a range (1.4 us each, whatever the process has).
 
     Raises:
@@ -67,7 +70,7 @@ def query_areas(descriptor: int, address: int, size: int) -> list[Area]:
     """
     end = address + size
     found: list[Area] = []
-    while address < end:
+    while address < end and len(found) < most:
         area = _query(descriptor, address)
         if area is None or area.start >= end:
             break

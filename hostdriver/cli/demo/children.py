@@ -30,7 +30,15 @@ _READ_BYTES: Final = 1 << 16
 
 
 class ChildFailed(CommandError):
-    """A process of the demo ended when it should not have, or does not answer."""
+    """A process of the demo ended when it should not have, or does not answer.
+
+    `code` is the exit code of one that ended, and `words` its last line.
+    """
+
+    def __init__(self, message: str, *, code: int | None = None, words: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.words = words
 
 
 @final
@@ -179,7 +187,7 @@ class Child:
         if "Traceback" in words:
             # A bug of ours: whoever reports it needs all of it.
             sys.stderr.write(f"{words}\n")
-        return ChildFailed(f"the {self.name} {what}{how}: {last}")
+        return ChildFailed(f"the {self.name} {what}{how}: {last}", code=code, words=last)
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:

@@ -20,7 +20,7 @@ EPILOG: Final = """\b
 Exit codes:
   0    every hash is equal, the reply was seen, all memory is free again
   1    something was not proved, or a process failed
-  2    a file cannot be read, or the files do not fit
+  2    a file cannot be read, the files do not fit, or no device has such a size
   130  ended by Ctrl-C"""
 
 

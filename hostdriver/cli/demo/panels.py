@@ -12,7 +12,7 @@ from hostdriver.cli.demo.trace import hexadecimal
 from hostdriver.cli.sizes import format_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from firmware.abi.statistics import DeviceStatistics
     from hostdriver.cli.demo.events import Built, Extent, Tables
@@ -141,11 +141,16 @@ def statistics_table(moments: Mapping[str, DeviceStatistics]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("the device counts", overflow="fold")
     for moment in moments:
-        table.add_column(moment, justify="right")
+        table.add_column(moment, justify="right", min_width=_longest_word(moments.values()))
     for count in COUNTS:
         numbers: list[int] = [getattr(device, count.field) for device in moments.values()]
         table.add_row(count.label, *(_exact(n) if count.is_size else f"{n:,}" for n in numbers))
     return table
+
+
+def _longest_word(devices: Iterable[DeviceStatistics]) -> int:
+    """Return the columns that the largest number needs, so that none is cut."""
+    return max(len(f"{getattr(device, c.field):,}") for device in devices for c in COUNTS)
 
 
 def _one_side(who: str, tables: Tables) -> Iterator[Table | Text]:

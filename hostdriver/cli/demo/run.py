@@ -33,6 +33,7 @@ from hostdriver.cli.demo.events import (
 )
 from hostdriver.cli.demo.fit import check_fit
 from hostdriver.cli.demo.verdict import Verdict
+from hostdriver.cli.exits import BadInput, Exit
 from hostdriver.cli.observer import Observer
 
 if TYPE_CHECKING:
@@ -148,7 +149,12 @@ class Stage:
 
     def _ready(self) -> Ready:
         """Wait until the device listens."""
-        line = self._device.hear(self._patience)
+        try:
+            line = self._device.hear(self._patience)
+        except ChildFailed as error:
+            if error.code == Exit.USAGE:  # of what it was given only --vram can be wrong
+                raise BadInput(error.words.removeprefix("Error: ")) from error
+            raise
         try:
             return msgspec.json.decode(line, type=Ready)
         except msgspec.MsgspecError as error:

@@ -29,7 +29,7 @@ from hostdriver.cli.demo.panels import (
     tables_side_by_side,
 )
 from hostdriver.cli.demo.trace import hexadecimal
-from hostdriver.cli.sizes import format_size
+from hostdriver.cli.sizes import counted, format_size
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -45,6 +45,8 @@ DEEPER: Final = 6
 HANGING: Final = 4
 """Further columns of a line that goes on."""
 MOST_NARROW: Final = 20
+RULE_COLUMNS: Final = 4
+"""Least columns that a heading leaves to its rule."""
 MOMENTS: Final = {"before": "before", "shared": "while shared", "after": "after"}
 
 
@@ -138,12 +140,11 @@ class Story:
             return
         files = verdict.verified.files
         size = sum(file.size for file in files)
-        noun = "file" if len(files) == 1 else "files"
         self._show(
             Text(
-                f"Proved: with nothing but 64 bytes the importer read {len(files)} {noun}"
-                f" ({size:,} bytes) through its own page table, every SHA-256 is equal, the"
-                " exporter saw its reply, and all"
+                f"Proved: with nothing but 64 bytes the importer read {counted(len(files), 'file')}"
+                f" ({counted(size, 'byte')}) through its own page table, every SHA-256 is equal,"
+                " the exporter saw its reply, and all"
                 f" {format_size(verdict.after.vram_size)} of device memory are free again.",
                 style="bold green",
             ),
@@ -172,7 +173,10 @@ class Story:
         self._chapters += 1
         self._console.print()
         heading = Text(f"{self._chapters}. {title}", style="bold")
-        self._console.print(Rule(heading, align="left", style="dim"))
+        if len(heading) > self._console.width - RULE_COLUMNS:
+            self._show(heading, indent=0)  # a rule would cut it
+        else:
+            self._console.print(Rule(heading, align="left", style="dim"))
 
     def _call(self, who: str, call: Call) -> None:
         arguments = ", ".join(f"{name}={value}" for name, value in call.arguments.items())
@@ -199,7 +203,7 @@ class Story:
     def _hashes(self, files: list[FileHash], places: list[str], what: str) -> None:
         self._show(Text(f"SHA-256, {what}:"))
         for file, place in zip(files, places, strict=True):
-            self._line(f"{file.sha256}  {file.name} ({file.size:,} bytes{place})")
+            self._line(f"{file.sha256}  {file.name} ({counted(file.size, 'byte')}{place})")
 
     def _say(self, who: str, text: str) -> None:
         self._show(Text.assemble((f"{who} ", COLORS[who]), text))

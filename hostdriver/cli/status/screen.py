@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Group
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from firmware.abi.registers import BootError, Phase
 from firmware.abi.rings import RingState, waiting
 from firmware.image import REASONS
-from hostdriver.cli.sizes import format_size
+from hostdriver.cli.sizes import counted, format_size
 from hostdriver.cli.status.document import text_of
 
 if TYPE_CHECKING:
@@ -51,9 +52,12 @@ def _device(report: DeviceReport) -> Iterator[RenderableType]:
     if device is None:
         yield Text(f"  {_why_not_running(report)}")
         return
-    yield _memory(device)
-    yield _counters(device)
-    yield _faults(device, report.queues)
+    # A grid, so that lines which a narrow screen breaks go on behind their label.
+    grid = Table.grid("", "", padding=(0, 1, 0, 0), pad_edge=False)
+    lines = (_memory(device), *_counters(device), _faults(device, report.queues))
+    for label, text in lines:
+        grid.add_row(label, text)
+    yield Padding(grid, (0, 0, 0, 2), expand=False)
     if report.clients:
         yield _clients(report.clients)
     if report.spaces:
@@ -81,7 +85,7 @@ def _why_not_running(report: DeviceReport) -> str:
     return f"The firmware image was refused ({error.name}): {REASONS[error].meaning}"
 
 
-def _memory(device: DeviceStatistics) -> Text:
+def _memory(device: DeviceStatistics) -> tuple[Text, Text]:
     used = device.vram_size - device.free_bytes
     share = used / device.vram_size
     parts = [f"tables {format_size(device.table_bytes)}"]
@@ -89,8 +93,8 @@ def _memory(device: DeviceStatistics) -> Text:
         parts.append(f"retired {format_size(device.retired_bytes)}")
     # What is in use at all is shown, however little it is.
     filled = max(round(share * BAR_COLUMNS), 1 if used else 0)
-    return Text.assemble(
-        "  Memory [",
+    return Text("Memory"), Text.assemble(
+        "[",
         ("#" * filled, _FULL if share > ALMOST_FULL else _GOOD),
         "." * (BAR_COLUMNS - filled),
         f"] {format_size(used)} of {format_size(device.vram_size)} in use"
@@ -98,22 +102,31 @@ def _memory(device: DeviceStatistics) -> Text:
     )
 
 
-def _counters(device: DeviceStatistics) -> Text:
+def _counters(device: DeviceStatistics) -> Iterator[tuple[Text, Text]]:
     total = device.tlb_hits + device.tlb_misses
     hits = f"{device.tlb_hits / total:.1%}" if total else "-"
-    return Text(
-        f"  Holds  {counted(device.client_count, 'client')},"
-        f" {counted(device.object_count, 'object')}, {counted(device.space_count, 'space')},"
-        f" {counted(device.queue_count, 'queue')}, {counted(device.export_count, 'export')},"
-        f" {counted(device.import_count, 'import')}\n"
-        f"  Did    {counted(device.control_commands, 'control command')},"
-        f" {counted(device.work_commands, 'work command')};"
-        f" read {format_size(device.bytes_read + device.bus_bytes_read)},"
-        f" wrote {format_size(device.bytes_written + device.bus_bytes_written)}; TLB hits {hits}"
+    yield (
+        Text("Holds"),
+        Text(
+            f"{counted(device.client_count, 'client')},"
+            f" {counted(device.object_count, 'object')}, {counted(device.space_count, 'space')},"
+            f" {counted(device.queue_count, 'queue')}, {counted(device.export_count, 'export')},"
+            f" {counted(device.import_count, 'import')}"
+        ),
+    )
+    yield (
+        Text("Did"),
+        Text(
+            f"{counted(device.control_commands, 'control command')},"
+            f" {counted(device.work_commands, 'work command')};"
+            f" read {format_size(device.bytes_read + device.bus_bytes_read)},"
+            f" wrote {format_size(device.bytes_written + device.bus_bytes_written)};"
+            f" TLB hits {hits}"
+        ),
     )
 
 
-def _faults(device: DeviceStatistics, queues: Sequence[QueueStatistics]) -> Text:
+def _faults(device: DeviceStatistics, queues: Sequence[QueueStatistics]) -> tuple[Text, Text]:
     stopped = [queue.queue_id for queue in queues if queue.state is RingState.STOPPED]
     problems = [
         counted(count, name)
@@ -127,8 +140,8 @@ def _faults(device: DeviceStatistics, queues: Sequence[QueueStatistics]) -> Text
         if count
     ]
     if not problems:
-        return Text("  Faults none", style=_GOOD)
-    return Text(f"  Faults {', '.join(problems)}", style=_BAD)
+        return Text("Faults", style=_GOOD), Text("none", style=_GOOD)
+    return Text("Faults", style=_BAD), Text(", ".join(problems), style=_BAD)
 
 
 def _clients(clients: Sequence[ClientStatistics]) -> Table:
@@ -194,11 +207,6 @@ def _table(*names: str) -> Table:
 
 def _count(number: int) -> Text:
     return Text(str(number), style=_BAD if number else "")
-
-
-def counted(number: int, name: str) -> str:
-    """Return a number with the name of what it counts."""
-    return f"{number:,} {name}{'' if number == 1 else 's'}"
 
 
 def duration(ticks: int) -> str:
