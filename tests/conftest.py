@@ -1,4 +1,6 @@
-"""Hypothesis profiles: `default` is quick, `ci` repeatable, `nightly` long."""
+"""Hypothesis profiles: `default` is quick, `ci` repeatable, `nightly` long; and signals."""
+
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -15,3 +17,7 @@ settings.register_profile(
 settings.register_profile("ci", settings.get_profile("default"), max_examples=200, derandomize=True)
 settings.register_profile("nightly", settings.get_profile("default"), max_examples=5_000)
 settings.load_profile("default")
+
+# A shell lets what it starts in the background ignore SIGINT, and children inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -75,7 +75,7 @@ def test_one_that_has_ended_cannot_be_told_anything() -> None:
         ended.hear(LONG)
         ended.finish(LONG)
 
-        with pytest.raises(ChildFailed, match="reads no more"):
+        with pytest.raises(ChildFailed, match="ended early"):
             ended.tell(b"x", LONG)
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from firmware.abi._malformed import Malformed
 
-CLIENT_LIMIT: Final = 1 << 63
-"""First address that no process has: client-memory operands end before it."""
+CLIENT_LIMIT: Final = 1 << 48
+"""First address that no process has (four-level tables): client-memory operands end before it."""
 _BOTH: Final = WorkFlags.CLIENT_SOURCE | WorkFlags.CLIENT_DESTINATION
 _CLIENT_FLAGS: Final[Mapping[type[WorkCommand], WorkFlags]] = {
     Copy: _BOTH,

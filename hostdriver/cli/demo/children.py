@@ -96,7 +96,11 @@ class Child:
             except BlockingIOError:
                 continue
             except BrokenPipeError:
-                raise self._failure("reads no more", others) from None
+                # A process that dies closes its pipes a moment before it can be waited for.
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(LEAVE_SECONDS)
+                ended = self._process.returncode is not None
+                raise self._failure("ended early" if ended else "reads no more", others) from None
 
     def end_input(self) -> None:
         """Close its standard input; a second call does nothing."""
