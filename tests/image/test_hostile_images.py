@@ -108,6 +108,7 @@ def test_pieces_cut_out_or_doubled_give_an_image_or_an_error(data: st.DataObject
     outcome(GOOD[:first] + GOOD[last:])
 
 
+@pytest.mark.slow
 def test_every_single_changed_header_byte_gives_an_image_or_an_error() -> None:
     for position in HEADERS:
         for value in (GOOD[position] ^ 1, GOOD[position] ^ 0x80, 0xFF):

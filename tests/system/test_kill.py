@@ -66,6 +66,7 @@ def reap(breeder: Child) -> None:
 
 
 @pytest.mark.case("D09")
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_two_hundred_clients_killed_at_random_points_cost_nothing(tmp_path: Path) -> None:
     seed = random.SystemRandom().randrange(1 << 32)
