@@ -81,7 +81,7 @@ class Mapper:
             backing, offset = space.null, 0
         if backing is None:
             raise DeviceError(Status.BAD_OBJECT, object_id)
-        # A plain number: arithmetic on flags takes a microsecond.
+        # A plain number: arithmetic on flags runs through Python code of `enum`.
         plain = int(rights)
         _check_part(backing, va, offset + size, plain)
         bits = plain << RIGHTS_SHIFT
