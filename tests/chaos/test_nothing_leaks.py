@@ -52,6 +52,8 @@ class Writer:
         self.opened: dict[int, tuple[int, int]] = {}
         """Size and import by address."""
         self.exports: list[Exported] = []
+        self.shared: set[int] = set()
+        """Addresses of own memory that was exported: others' bytes may stand there rightfully."""
 
     def ask(self, command: ControlCommand) -> Reply | None:
         """Return the reply; None while it waits for a chunk in flight."""
@@ -98,8 +100,10 @@ class Writer:
         self.work(fill(va, size, self.byte))
 
     def copy(self) -> None:
+        """Copy what nobody else could write: bytes of others, once copied, would be its own."""
         (a, (size, _)), (b, (other, _)) = self.world.one_of(self.own), self.world.one_of(self.own)
-        self.work(copy(a, b, min(size, other)))
+        if {a, b}.isdisjoint(self.shared):
+            self.work(copy(a, b, min(size, other)))
 
     def free(self) -> None:
         """Give memory up, perhaps with a store to it in flight."""
@@ -117,6 +121,7 @@ class Writer:
         exported = self.ask(command)
         if isinstance(exported, Exported):
             self.exports.append(exported)
+            self.shared.add(va)
 
     def put(self) -> None:
         exported = self.exports.pop()
