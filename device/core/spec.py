@@ -76,6 +76,7 @@ class DeviceSpec:
     max_queues: int = 32
     max_spaces: int = 64
     max_objects: int = 1 << 20
+    """Objects of a client; also parts of objects in all of its exports, and in all its imports."""
     max_range_objects: int = 0
     """Objects that one exported range may hold; 0: no limit."""
     min_ring_entries: int = 16

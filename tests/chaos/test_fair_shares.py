@@ -12,6 +12,7 @@ import pytest
 
 from device.core.engine.large import CHECK_BYTES
 from device.core.engine.regions import MOST_ROWS, ODD_ROWS
+from device.core.engine.scheduler import MOST_LONG_STEPS
 from device.core.spec import DeviceSpec
 from device.core.weights import weight_of
 from firmware.abi.control import (
@@ -81,6 +82,21 @@ def test_a_turn_ends_with_a_command_that_may_take_long(what: str) -> None:
     assert hostile.faults() == []
 
 
+def test_one_call_of_work_has_few_steps_that_take_long_and_everybody_has_a_turn() -> None:
+    rig = Rig()
+    client = rig.client()
+    client.map(A, 2 << 20)
+    lanes = [client.queue(16) for _ in range(3 * MOST_LONG_STEPS)]
+    for lane in lanes:
+        lane.submit(*[LONG_WORK["a few rows"]] * 3)
+
+    for calls in (1, 2, 3):
+        rig.step()
+        moved = [lane.queue.bytes_moved for lane in lanes]
+        begun = calls * MOST_LONG_STEPS
+        assert moved == [8] * begun + [0] * (len(lanes) - begun)
+
+
 def test_rows_that_are_moved_one_by_one_are_few_in_a_step() -> None:
     rig = Rig()
     client = rig.client()
@@ -88,7 +104,7 @@ def test_rows_that_are_moved_one_by_one_are_few_in_a_step() -> None:
     client.map(NULL, 1 << 20, null=True)
     client.poke(A, b"x" * 4096)
     lane = client.queue()
-    lane.submit(region(NULL, A, (1, 10 * ODD_ROWS, 1), (1, 0), (2, 0)))
+    lane.submit(region(NULL, A, (1, 4 * ODD_ROWS, 1), (1, 0), (2, 0)))
 
     rig.step()
 

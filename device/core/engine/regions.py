@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from device.core.memory import MemoryController
     from firmware.abi.work import CopyRegion
 
-MOST_ROWS: Final = 512
+MOST_ROWS: Final = 128
 """Rows of a box that are moved in one step; each may stand anywhere."""
 ODD_ROWS: Final = 16
 """Rows that are moved in one step where each is a transfer of its own: they take far longer."""

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 MOST_TURNS: Final = 32
 """Turns of one call of `work`."""
+MOST_LONG_STEPS: Final = 4
+"""Turns of one call of `work` that were steps of commands which take long (milliseconds): whoever
+is to be woken is told when the call is over."""
 ALONE: Final = 16
 """A queue that is alone has turns this many times as long in commands, so that batches pay."""
 ALONE_BYTES: Final = 4 << 20
@@ -130,6 +133,7 @@ class Scheduler:
             self._wake(now)
         line = self._line
         ready = len(line)
+        long_steps = 0
         for _ in range(min(ready, MOST_TURNS)):
             queue = self.current = line.popleft()
             quantum = self._alone if ready == 1 else self._quanta[queue.priority]
@@ -142,6 +146,10 @@ class Scheduler:
             self._turn_count += 1
             if fences.released:
                 self._release()
+            if outcome == ():
+                long_steps += 1
+                if long_steps == MOST_LONG_STEPS:
+                    break
         effects = self._notices.drain()
         if engines.line and engines.can_grant:
             chunks = engines.grant()
