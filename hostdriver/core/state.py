@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 from firmware.abi.control import SpaceCreate
 from firmware.abi.extensions import Extension
 from firmware.abi.replies import SpaceCreated
+from hostdriver.core.allocations import Allocation
 from hostdriver.core.calls import call
 from hostdriver.core.exports import ExportTable
 from hostdriver.core.intervals import IntervalMap
@@ -80,8 +81,8 @@ class DriverState:
     """Everything that one process has.
 
     Owner: whoever runs its coroutines; it begins anew after a fork. Invariants: mappings lie inside
-    reservations; reservations, imports and the driver's own staging memory never overlap; an
-    object's `mapping_count` is the number of mappings that name it.
+    reservations; reservations, allocations, imports and the driver's own staging memory never
+    overlap; an object's `mapping_count` is the number of mappings that name it.
     """
 
     facts: ProcessFacts
@@ -89,6 +90,7 @@ class DriverState:
     arena: VaSpace | None
     reservations: IntervalMap[Reservation] = field(default_factory=IntervalMap[Reservation])
     mappings: IntervalMap[Mapping] = field(default_factory=IntervalMap[Mapping])
+    allocations: IntervalMap[Allocation] = field(default_factory=IntervalMap[Allocation])
     imports: IntervalMap[Import] = field(default_factory=IntervalMap[Import])
     exports: ExportTable = field(default_factory=ExportTable)
     physical: dict[int, PhysicalObject] = field(default_factory=dict[int, PhysicalObject])
@@ -113,7 +115,7 @@ class DriverState:
 
     def check(self) -> None:
         """Raise AssertionError when an invariant is broken."""
-        for intervals in (self.reservations, self.mappings, self.imports):
+        for intervals in (self.reservations, self.mappings, self.allocations, self.imports):
             intervals.check()
         self.exports.check()
         counts = dict.fromkeys(self.physical, 0)

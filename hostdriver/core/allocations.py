@@ -1,0 +1,58 @@
+"""Memory that the application allocated: where each piece is, and what the device knows it by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import final
+
+
+class AllocationKind(Enum):
+    """How an allocation was made."""
+
+    DEVICE = "device"
+    HOST = "host"
+    SHARED = "shared"
+    IMPORTED = "imported host"
+    """The application's own pages."""
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Allocation:
+    """One allocation.
+
+    Owner: the driver state of the process that made it. From the moment in which a call is about to
+    free it (`leaving`) no other call may use it. Exports keep its memory at the device, not this
+    record.
+    """
+
+    id: int
+    """Number that the process never uses again."""
+    kind: AllocationKind
+    start: int
+    """The pointer."""
+    size: int
+    """Bytes that the application may use."""
+    reserved: int
+    """Bytes of address space and memory from `start` on, whole pages."""
+    device: int
+    """Number of the device that holds it; for host memory, that made it."""
+    object_id: int
+    """Number by which that device knows it."""
+    page_size: int
+    in_arena: bool = True
+    """Whether its addresses come from the arena; never for the application's own pages."""
+    descriptor: int | None = None
+    """Memory file behind what the CPU sees, while the process keeps it open."""
+    leaving: bool = False
+
+    @property
+    def end(self) -> int:
+        """First address behind what is reserved."""
+        return self.start + self.reserved
+
+    @property
+    def is_host_visible(self) -> bool:
+        """Whether the CPU may use the pointer."""
+        return self.kind is not AllocationKind.DEVICE
