@@ -108,7 +108,6 @@ def _check_client(client: Client) -> None:
     client.control.check()
     client.doorbells.check(rings)
     client.pool.check(queue.header for queue in rings)
-    client.registered.check()
     client.engine.faults.check()
     if client.lost is not None and (client.objects or client.spaces or client.exports):
         raise InvariantError(f"client {client.client_id} lost its session, not its memory")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, final
 from device.core.control import ControlRing
 from device.core.doorbells import Doorbells
 from device.core.engine import EngineClient
-from device.core.intervals import Intervals
 from device.core.registerpage import RegisterPage
 from device.core.ringpool import RingPool
 from firmware.abi.handshake import Purpose
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from device.core.effects import Notify
     from device.core.engine import WorkQueue
     from device.core.exports import Export, Import
-    from device.core.objects import MemoryObject, NullPages
+    from device.core.objects import MemoryObject
     from device.core.ports import ClientPort
     from device.core.spaces import ClientSpace
     from firmware.abi.segment import SpecBlock, Superblock
@@ -60,7 +59,6 @@ class Client:
         "port",
         "purpose",
         "queues",
-        "registered",
         "registers",
         "rung",
         "spaces",
@@ -107,8 +105,6 @@ class Client:
         self.queues: dict[int, WorkQueue] = {}
         self.dying: dict[int, WorkQueue] = {}
         """Destroyed queues with a chunk in flight."""
-        self.registered: Intervals[NullPages] = Intervals()
-        """Addresses of its process that are registered as objects."""
         self.lost: Status | None = None
         """Why its session ended, if it did."""
         self.rung = True

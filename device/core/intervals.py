@@ -120,9 +120,8 @@ class SortedStarts:
 class Intervals(Generic[B]):
     """Disjoint intervals of one address space, each with a backing and an offset in it.
 
-    Owner: a client's address space (mappings) or a client (its registered pages). Invariants: no
-    two intervals share an address; `mapping_count` of each backing counts its intervals here.
-    Nothing survives the owner.
+    Owner: a client's address space. Invariants: no two intervals share an address;
+    `mapping_count` of each backing counts its intervals here. Nothing survives the owner.
 
     Sizes, backings and offsets stand in a dictionary each: no object is made for an interval, which
     would cost the garbage collector more than all the rest when there are very many.

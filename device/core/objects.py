@@ -40,7 +40,6 @@ class MemoryObject:
         "_free",
         "_starts",
         "bus_address",
-        "client_address",
         "client_id",
         "denied",
         "entry",
@@ -81,8 +80,6 @@ class MemoryObject:
         self.runs: tuple[Run, ...] = ()
         """Frames charged for it."""
         self.bus_address = 0
-        self.client_address = 0
-        """CLIENT_PAGES: first address in the client."""
         self.file: SharedFile | None = None
         self.entry = 0
         """Page-table entry without rights of its first page when all is one piece, else 0."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, final
 from device.core._spec_checks import MAX_DEVICES
 from device.core.clients import Client
 from device.core.errors import DeviceError
-from device.core.intervals import Intervals
 from firmware.abi.ids import ABI_MINOR, Feature
 from firmware.abi.registers import Phase
 from firmware.abi.status import Status
@@ -105,7 +104,6 @@ class Sessions:
         client.imported_parts = 0
         client.objects.clear()
         client.object_bytes = client.vram_bytes = 0
-        client.registered = Intervals()
         queues = list(client.dying.values())
 
         def release() -> None:

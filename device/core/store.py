@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 
 from device.core.errors import DeviceError, InvariantError, MemoryFault
 from device.core.memory import FileWindow, PagesWindow
-from device.core.objects import MemoryObject, NullPages
+from device.core.objects import MemoryObject
 from device.core.ports import HostMemoryError, PagesDeniedError
 from firmware.abi.control import ObjectFlags, ObjectKind
 from firmware.abi.handshake import DescriptorNote
@@ -136,11 +136,14 @@ class ObjectStore:
     def register_pages(
         self, client: Client, flags: ObjectFlags, address: int, size: int
     ) -> MemoryObject:
-        """Make an object of pages of a client's own address space.
+        """Make an object of pages of a client's own address space, any number of times.
+
+        Its bus address is such that the pages, mapped where they stand in the client, fill leaves
+        as large as their size allows.
 
         Raises:
-            DeviceError: BAD_RANGE, BAD_ALIGNMENT, UNSUPPORTED, LIMIT; OVERLAP, CLIENT_MEMORY
-                (detail: first address that is registered, or cannot be reached); PERMISSION.
+            DeviceError: BAD_RANGE, BAD_ALIGNMENT, UNSUPPORTED, LIMIT; CLIENT_MEMORY (detail: first
+                address that cannot be reached); PERMISSION.
         """
         _check_flags(flags, ObjectFlags.READ_ONLY)
         if not client.features & Feature.CLIENT_MEMORY:
@@ -150,17 +153,12 @@ class ObjectStore:
             raise DeviceError(Status.BAD_ALIGNMENT, address, PAGE_SIZE)
         if address + size > _ADDRESS_LIMIT:
             raise DeviceError(Status.BAD_RANGE, address)
-        taken = client.registered.first_inside(address, size)
-        if taken is not None:
-            raise DeviceError(Status.OVERLAP, taken)
         self._check_count(client)
         read_only = flags is ObjectFlags.READ_ONLY
         _probe(client, address, size, write=not read_only)
         memory = self._new(client, ObjectKind.CLIENT_PAGES, flags, size)
         window = PagesWindow(client.port.pages, address, size, read_only=read_only)
-        self._place_on_bus(memory, window)
-        memory.client_address = address
-        client.registered.add(address, size, NullPages(), 0)
+        self._place_on_bus(memory, window, beside=address)
         return self._enter(client, memory)
 
     def destroy(self, client: Client, object_id: int, *, registered: bool) -> None:
@@ -181,8 +179,6 @@ class ObjectStore:
         if memory.mapping_count:
             raise DeviceError(Status.IN_USE, memory.mapping_count)
         client.give_up(memory)
-        if memory.kind is ObjectKind.CLIENT_PAGES:
-            client.registered.remove(memory.client_address, memory.size)
         memory.disown()
 
     def statistics(self) -> StoreStatistics:
@@ -242,8 +238,8 @@ class ObjectStore:
             self._give_back(memory)
             raise
 
-    def _place_on_bus(self, memory: MemoryObject, window: Window) -> None:
-        address = self._memory.bus.register(window, memory.client_id)
+    def _place_on_bus(self, memory: MemoryObject, window: Window, beside: int = 0) -> None:
+        address = self._memory.bus.register(window, memory.client_id, beside)
         memory.place_on_bus(address, self._page_sizes)
 
     def _free(self, memory: MemoryObject) -> None:

@@ -69,8 +69,7 @@ enum emuzero_status {
     EMUZERO_STATUS_BAD_ALIGNMENT = 0x7,
     EMUZERO_STATUS_BAD_RIGHTS = 0x8, /* Rights that the object does not have. */
     EMUZERO_STATUS_BAD_PAYLOAD = 0x9, /* The payload lies outside the segment's payload area. */
-    /* Part of the range is mapped or registered already; `detail` is where. */
-    EMUZERO_STATUS_OVERLAP = 0xa,
+    EMUZERO_STATUS_OVERLAP = 0xa, /* Part of the range is mapped already; `detail` is where. */
     /* Part of the range is not mapped; `detail` is the first hole. */
     EMUZERO_STATUS_NOT_MAPPED = 0xb,
     /* Part of the range is mapped to memory that this export cannot carry; `detail` is

@@ -27,7 +27,7 @@ class Status(IntEnum):
     BAD_PAYLOAD = 9
     """The payload lies outside the segment's payload area."""
     OVERLAP = 10
-    """Part of the range is mapped or registered already; `detail` is where."""
+    """Part of the range is mapped already; `detail` is where."""
     NOT_MAPPED = 11
     """Part of the range is not mapped; `detail` is the first hole."""
     NOT_EXPORTABLE = 12

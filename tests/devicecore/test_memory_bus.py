@@ -97,6 +97,19 @@ def test_window_is_gone_at_once_when_it_is_unregistered() -> None:
         bus.unregister(address)
 
 
+@pytest.mark.parametrize("beside", [0x7F00_0000_3000, 0x7F00_0012_3000, 0x7F00_0000_0000])
+def test_a_window_stands_as_its_virtual_addresses_do_where_leaves_begin(beside: int) -> None:
+    bus = BusSpace()
+    bus.register(window_of(PAGE_SIZE), owner=1)
+
+    small = bus.register(window_of(2 << 16), 1, beside)
+    large = bus.register(window_of(4 << 20), 1, beside)
+
+    assert small % (1 << 16) == beside % (1 << 16)
+    assert large % (2 << 20) == beside % (2 << 20)
+    bus.check()
+
+
 def test_address_is_not_given_out_again_at_once() -> None:
     bus = BusSpace()
     seen = set[int]()

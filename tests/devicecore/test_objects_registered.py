@@ -7,10 +7,12 @@ from firmware.abi.control import (
     ObjectKind,
     SegmentRegister,
     SegmentUnregister,
+    Subject,
 )
 from firmware.abi.faults import FaultReason
 from firmware.abi.ids import PAGE_SIZE, Feature, Rights
 from firmware.abi.replies import ObjectCreated, Refused
+from firmware.abi.statistics import SpaceStatistics
 from firmware.abi.status import Status
 from firmware.abi.work import Copy, WorkFlags
 from tests.harness.devicepair import DevicePair
@@ -188,17 +190,38 @@ def test_addresses_that_are_no_pages_are_refused(address: int, size: int, status
     assert client.refused(register(client, PAGES, address, size)).status is status
 
 
-def test_registrations_do_not_overlap() -> None:
+def test_pages_may_be_registered_more_than_once() -> None:
     pair = DevicePair()
     client = pair.attach()
-    pair.port(client).pages.add(HEAP, 8 * PAGE_SIZE)
+    vmid = client.space()
+    heap = pair.port(client).pages.add(HEAP, 8 * PAGE_SIZE)
     first = client.ask(register(client, PAGES, HEAP + 2 * PAGE_SIZE, 2 * PAGE_SIZE), ObjectCreated)
-
-    refused = client.refused(register(client, PAGES, HEAP, 8 * PAGE_SIZE))
-
-    assert (refused.status, refused.detail) == (Status.OVERLAP, HEAP + 2 * PAGE_SIZE)
+    second = client.ask(register(client, PAGES, HEAP, 8 * PAGE_SIZE), ObjectCreated)
     client.call(unregister(client, first.object_id))
-    client.ask(register(client, PAGES, HEAP, 8 * PAGE_SIZE), ObjectCreated)
+    client.map(vmid, HEAP, 8 * PAGE_SIZE, second.object_id)
+    heap[3 * PAGE_SIZE] = 7
+
+    copy(client, pair, vmid, HEAP + 3 * PAGE_SIZE, HEAP)
+
+    assert heap[0] == 7
+    pair.device.check()
+
+
+def test_pages_at_their_own_address_need_few_tables_whatever_their_number() -> None:
+    pair = DevicePair()
+    client = pair.attach()
+    vmid = client.space()
+    start, size = HEAP + 5 * PAGE_SIZE, 64 << 20
+    pair.port(client).pages.add(start, size)
+    made = client.ask(register(client, PAGES, start, size), ObjectCreated)
+    client.map(vmid, start, size, made.object_id)
+
+    space = SpaceStatistics.unpack(client.statistics(Subject.SPACE)[0])
+
+    assert isinstance(space, SpaceStatistics)
+    assert space.mapped_pages == size // PAGE_SIZE
+    # Three upper ones, and one for the small pages at each end.
+    assert space.table_count == 5
     pair.device.check()
 
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 BUS_START: Final = 1 << 32
 """First bus address given out; zero never is one."""
 LEAF_SIZES: Final = (1 << 30, 1 << 21, 1 << 16)
-"""A window at least this large begins at a multiple of it, so that leaves of that size fit."""
+"""A window at least this large begins at a multiple of it, or as far behind one as the virtual
+addresses at which it is going to be mapped, so that leaves of that size fit."""
 
 
 class _Entry(NamedTuple):
@@ -59,15 +60,20 @@ class BusSpace:
         self._start = self._stop = 0
         self._window: Window | None = None
 
-    def register(self, window: Window, owner: int) -> int:
+    def register(self, window: Window, owner: int, beside: int = 0) -> int:
         """Give `window` a bus address, a multiple of 4 KiB, and return it.
+
+        Args:
+            window: what stands there.
+            owner: its client.
+            beside: virtual address at which it is going to be mapped, if that is known.
 
         Raises:
             DeviceError: LIMIT when no gap is large enough (detail is the window's size).
         """
         if window.size <= 0:
             raise InternalError(f"a window of {window.size} bytes cannot stand on the bus")
-        start = self._gap(window.size)
+        start = self._gap(window.size, beside)
         entry = _Entry(start, start + window.size, window, owner)
         index = bisect_right(self._starts, start)
         self._starts.insert(index, start)
@@ -149,21 +155,21 @@ class BusSpace:
         self._start, self._stop, self._window = entry.start, entry.stop, entry.window
         return entry.window
 
-    def _gap(self, size: int) -> int:
+    def _gap(self, size: int, beside: int) -> int:
         """Return the next free place upward, once around."""
         alignment = next((leaf for leaf in LEAF_SIZES if size >= leaf), PAGE_SIZE)
         for origin in (self._next, self._low):
-            place = self._gap_from(origin, size, alignment)
+            place = self._gap_from(origin, size, alignment, beside & alignment - 1)
             if place is not None:
                 return place
         raise DeviceError(Status.LIMIT, detail=size)
 
-    def _gap_from(self, origin: int, size: int, alignment: int) -> int | None:
-        place = _align(origin, alignment)
+    def _gap_from(self, origin: int, size: int, alignment: int, offset: int) -> int | None:
+        place = _align(origin - offset, alignment) + offset
         for entry in islice(self._entries, bisect_left(self._starts, origin), None):
             if place + size + PAGE_SIZE <= entry.start:
                 break
-            place = _align(entry.stop + PAGE_SIZE, alignment)
+            place = _align(entry.stop + PAGE_SIZE - offset, alignment) + offset
         return place if place + size <= self._limit else None
 
 
