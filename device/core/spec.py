@@ -73,7 +73,7 @@ class DeviceSpec:
     """Commands of one ring before another has its turn."""
 
     max_clients: int = 64
-    max_queues: int = 32
+    max_queues: int = 1023
     max_spaces: int = 64
     max_objects: int = 1 << 20
     """Objects of a client; also parts of objects in all of its exports, and in all its imports."""

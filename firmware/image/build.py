@@ -39,7 +39,7 @@ from firmware.image._writer import (
     SymbolType,
     write_elf,
 )
-from firmware.image.layout import MEMORY_BASE, SegmentFlags, work_ring_size
+from firmware.image.layout import MEMORY_BASE, SegmentFlags
 
 if TYPE_CHECKING:
     from firmware.image._assembler import Program as Code
@@ -55,7 +55,8 @@ _STACK_SIZE: Final = PAGE_SIZE - _program.MAILBOX_SIZE
 """What the page of the mailbox has left; one trap frame and one call deep is far less."""
 
 _MAX_RING_ENTRIES: Final = 8_192
-_MAX_QUEUES: Final = 32
+_MAX_QUEUES: Final = 1_023
+"""As many as there are doorbell words in a page: every immediate list is a queue of its own."""
 
 REFERENCE_NOTE: Final = FirmwareNote(
     abi_major=ABI_MAJOR,
@@ -84,8 +85,9 @@ REFERENCE_LIMITS: Final = FirmwareLimits(
     fence_count=1_024,
     # A list of 100,000 extents fits in one command.
     payload_size=4 << 20,
-    # Every queue can have the largest ring, placed on a page. Untouched pages cost nothing.
-    ring_pool_size=_MAX_QUEUES * -(-work_ring_size(_MAX_RING_ENTRIES) // PAGE_SIZE) * PAGE_SIZE,
+    # Every queue has a ring of 256 commands, and 31 may have the largest. Untouched pages cost
+    # nothing.
+    ring_pool_size=32 << 20,
 )
 
 
