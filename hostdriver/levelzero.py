@@ -4,6 +4,7 @@ from firmware.abi.extensions import Extension
 from hostdriver.api.context import Context
 from hostdriver.api.device import Device
 from hostdriver.api.driver import Driver, connect
+from hostdriver.api.memory_structures import DeviceMemAllocDesc, HostMemAllocDesc
 from hostdriver.api.physical_handle import PhysicalMem
 from hostdriver.api.structures import (
     AddressRange,
@@ -19,8 +20,10 @@ from hostdriver.api.structures import (
 )
 from hostdriver.core.enums import (
     ContextFlags,
+    DeviceMemAllocFlags,
     DevicePropertyFlags,
     DeviceType,
+    HostMemAllocFlags,
     IpcMemHandleTypeFlags,
     IpcMemoryFlags,
     MemoryAccessAttribute,
@@ -38,12 +41,16 @@ __all__ = [
     "ContextDesc",
     "ContextFlags",
     "Device",
+    "DeviceMemAllocDesc",
+    "DeviceMemAllocFlags",
     "DeviceMemoryProperties",
     "DeviceProperties",
     "DevicePropertyFlags",
     "DeviceType",
     "Driver",
     "Extension",
+    "HostMemAllocDesc",
+    "HostMemAllocFlags",
     "IpcMemHandleTypeExtDesc",
     "IpcMemHandleTypeFlags",
     "IpcMemoryFlags",

@@ -51,9 +51,22 @@ MODULES: Final = {
         (
             Enumeration("ze_context_flag_t", "ContextFlags", "Flags of `ContextDesc`."),
             Enumeration(
+                "ze_device_mem_alloc_flag_t",
+                "DeviceMemAllocFlags",
+                "Flags of `DeviceMemAllocDesc`: wishes, which change nothing here.",
+            ),
+            Enumeration(
                 "ze_device_property_flag_t", "DevicePropertyFlags", "Flags of `DeviceProperties`."
             ),
             Enumeration("ze_device_type_t", "DeviceType", "What a device is."),
+            Enumeration(
+                "ze_driver_memory_free_policy_ext_flag_t",
+                "DriverMemoryFreePolicyExtFlags",
+                "When freed memory is given back.",
+            ),
+            Enumeration(
+                "ze_host_mem_alloc_flag_t", "HostMemAllocFlags", "Flags of `HostMemAllocDesc`."
+            ),
             Enumeration(
                 "ze_ipc_mem_handle_type_flag_t", "IpcMemHandleTypeFlags", "Kinds of IPC handle."
             ),
@@ -64,9 +77,30 @@ MODULES: Final = {
                 "What a device may do with a virtual range.",
             ),
             Enumeration(
+                "ze_memory_atomic_attr_exp_flag_t",
+                "MemoryAtomicAttrExpFlags",
+                "Which atomic operations a shared allocation is to support.",
+            ),
+            Enumeration(
+                "ze_memory_compression_hints_ext_flag_t",
+                "MemoryCompressionHintsExtFlags",
+                "Whether memory may be compressed.",
+            ),
+            Enumeration("ze_memory_type_t", "MemoryType", "What kind of memory a pointer names."),
+            Enumeration(
                 "ze_physical_mem_flag_t",
                 "PhysicalMemFlags",
                 "Where physical memory is made.",
+            ),
+            Enumeration(
+                "ze_relaxed_allocation_limits_exp_flag_t",
+                "RelaxedAllocationLimitsExpFlags",
+                "Limits that an allocation may pass.",
+            ),
+            Enumeration(
+                "ze_relaxed_allocation_limits_ext_flag_t",
+                "RelaxedAllocationLimitsExtFlags",
+                "Limits that an allocation may pass.",
             ),
             Enumeration("ze_structure_type_t", "StructureType", "Tag of a structure in a chain."),
         ),

@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar, final
 
-from hostdriver.api import exporting, mapping, memory, opening, physical_memory, virtual_memory
+from hostdriver.api import (
+    allocation,
+    exporting,
+    freeing,
+    mapping,
+    memory,
+    opening,
+    physical_memory,
+    virtual_memory,
+)
+from hostdriver.api.memory_structures import DeviceMemAllocDesc, HostMemAllocDesc
 from hostdriver.api.physical_handle import PhysicalMem, record_of
 from hostdriver.core.enums import MemoryAccessAttribute
 from hostdriver.core.failures import in_use, invalid_argument
@@ -36,6 +46,8 @@ if TYPE_CHECKING:
 
 ResultT = TypeVar("ResultT")
 READWRITE = MemoryAccessAttribute.READWRITE
+DEVICE_DESC = DeviceMemAllocDesc()
+HOST_DESC = HostMemAllocDesc()
 
 
 @final
@@ -132,6 +144,45 @@ class Context:
         """Return number and size of a physical memory object."""
         record = record_of(physical)
         return self._look(lambda state: physical_memory.get_properties(state, record))
+
+    def mem_alloc_device(
+        self,
+        device: Device | None,
+        size: int,
+        alignment: int = 0,
+        desc: DeviceMemAllocDesc | None = DEVICE_DESC,
+    ) -> int:
+        """Allocate memory of a device, out of the CPU's reach; return the pointer."""
+        index = _index_of(device)
+        return self._run(
+            lambda state: allocation.allocate_device(state, desc, size, alignment, index)
+        )
+
+    def mem_alloc_host(
+        self, size: int, alignment: int = 0, desc: HostMemAllocDesc | None = HOST_DESC
+    ) -> int:
+        """Allocate host memory that every device reaches; return the pointer."""
+        return self._run(lambda state: allocation.allocate_host(state, desc, size, alignment))
+
+    def mem_alloc_shared(
+        self,
+        size: int,
+        alignment: int = 0,
+        device: Device | None = None,
+        device_desc: DeviceMemAllocDesc | None = DEVICE_DESC,
+        host_desc: HostMemAllocDesc | None = HOST_DESC,
+    ) -> int:
+        """Allocate memory that host and devices share; return the pointer."""
+        index = _index_of(device)
+        return self._run(
+            lambda state: allocation.allocate_shared(
+                state, device_desc, host_desc, size, alignment, index
+            )
+        )
+
+    def mem_free(self, ptr: int | None) -> None:
+        """Free memory that was allocated, and put its handle."""
+        self._run(lambda state: freeing.free(state, ptr))
 
     def mem_get_address_range(self, ptr: int | None) -> AddressRange:
         """Return base and size of the memory that holds a pointer."""

@@ -124,12 +124,12 @@ async def _get_plain(state: DriverState, start: int) -> bytes:
     mapping = entry.value
     if mapping.start != start:
         raise invalid_argument(f"{start:#x} lies inside the memory that begins at {entry.start:#x}")
-    known = state.exports.of_mapping(mapping)
+    known = state.exports.of_source(mapping)
     if known is None:
         device = state.devices[mapping.physical.device]
         known = await _export(state, device, start, mapping.size, mapping)
         # Another thread may have made the mapping's one handle meanwhile.
-        first = state.exports.of_mapping(mapping)
+        first = state.exports.of_source(mapping)
         if first is None and mapping.phase is MappingPhase.THERE:
             state.exports.add(known)
             return known.handle

@@ -98,7 +98,7 @@ async def remove_mappings(state: DriverState, mappings: Sequence[Mapping]) -> No
             raise failed(error, f"the mapping at {mappings[0].start:#x} cannot go") from error
         raise
     for mapping in mappings:
-        if (export := state.exports.of_mapping(mapping)) is not None:
+        if (export := state.exports.of_source(mapping)) is not None:
             await revoke(state, export)
         if mapping.physical.kind is PhysicalKind.HOST:
             await ProtectNone(mapping.start, mapping.size)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hostdriver.api.structures import AddressRange
 from hostdriver.api.validation import ADDRESS_LIMIT, check_pointer
 from hostdriver.core import copies
+from hostdriver.core.allocations import allocation_at
 from hostdriver.core.failures import address_not_found, invalid_argument, invalid_size
 from hostdriver.core.physical import MappingPhase, PhysicalKind
 from hostdriver.core.state import Profile
@@ -20,13 +21,15 @@ _PATTERN_SIZES = frozenset({1, 2, 4, 8, 16})
 def get_address_range(state: DriverState, ptr: int | None) -> AddressRange:
     """Return base and size of the memory that holds a pointer (zeMemGetAddressRange).
 
-    Opened memory: the exported window. Mapped memory: the mapping, or with profile `intel` the
-    reservation around it.
+    Allocated memory: the pointer and the size that was asked for. Opened memory: the exported
+    window. Mapped memory: the mapping, or with profile `intel` the reservation around it.
 
     Raises:
         ZeError: null pointer; no memory is there.
     """
     pointer = check_pointer(ptr)
+    if (allocation := allocation_at(state, pointer)) is not None:
+        return AddressRange(allocation.start, allocation.size)
     opened = state.imports.at(pointer)
     if opened is not None:
         window = AddressRange(opened.value.pointer, opened.value.size)
@@ -100,13 +103,28 @@ def check_host_range(state: DriverState, ptr: int | None, size: int) -> int:
         ZeError: null pointer; a hole; device memory.
     """
     start = _check_range(ptr, size, "ptr")
-    hole = state.mappings.first_gap(start, start + size)
-    if hole is not None:
-        raise address_not_found(f"no memory of this driver is at {hole:#x}")
-    for entry in state.mappings.overlapping(start, start + size):
-        if entry.value.physical.kind is not PhysicalKind.HOST:
-            raise invalid_argument(f"the memory at {entry.start:#x} is out of the CPU's reach")
+    at, device_memory = start, None
+    while at < start + size:
+        is_visible, end = _memory_at(state, at)
+        if not is_visible and device_memory is None:
+            device_memory = at
+        at = end
+    if device_memory is not None:
+        raise invalid_argument(f"the memory at {device_memory:#x} is out of the CPU's reach")
     return start
+
+
+def _memory_at(state: DriverState, address: int) -> tuple[bool, int]:
+    """Return whether the CPU can use the memory at an address, and where that ends.
+
+    Raises:
+        ZeError: there is none.
+    """
+    if (allocation := allocation_at(state, address)) is not None:
+        return allocation.is_host_visible, allocation.start + allocation.size
+    if (entry := state.mappings.at(address)) is not None:
+        return entry.value.physical.kind is PhysicalKind.HOST, entry.end
+    raise address_not_found(f"no memory of this driver is at {address:#x}")
 
 
 def _check_range(ptr: int | None, size: int, name: str) -> int:
@@ -117,14 +135,17 @@ def _check_range(ptr: int | None, size: int, name: str) -> int:
 
 
 def _device_of(state: DriverState, *pointers: int) -> DeviceState:
-    """Return the device that sees the memory at all pointers; unknown ones are seen by any.
+    """Return the device that sees the memory at all pointers; host and unknown memory any does.
 
     Raises:
         ZeError: two devices' memory.
     """
     found: set[int] = set()
     for pointer in pointers:
-        if (mapped := state.mappings.at(pointer)) is not None:
+        if (allocation := allocation_at(state, pointer)) is not None:
+            if not allocation.is_host_visible:
+                found.add(allocation.device)
+        elif (mapped := state.mappings.at(pointer)) is not None:
             found.add(mapped.value.physical.device)
         elif (opened := state.imports.at(pointer)) is not None:
             found.add(opened.value.device)

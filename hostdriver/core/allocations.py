@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import final
+from typing import TYPE_CHECKING, final
+
+if TYPE_CHECKING:
+    from hostdriver.core.state import DriverState
 
 
 class AllocationKind(Enum):
@@ -56,3 +59,12 @@ class Allocation:
     def is_host_visible(self) -> bool:
         """Whether the CPU may use the pointer."""
         return self.kind is not AllocationKind.DEVICE
+
+
+def allocation_at(state: DriverState, address: int) -> Allocation | None:
+    """Return the allocation of which `address` is a byte, unless it is about to go."""
+    entry = state.allocations.at(address)
+    if entry is None:
+        return None
+    found = entry.value
+    return found if address < found.start + found.size and not found.leaving else None

@@ -11,6 +11,14 @@ class ContextFlags(IntFlag):
     TBD = 1
 
 
+class DeviceMemAllocFlags(IntFlag):
+    """Flags of `DeviceMemAllocDesc`: wishes, which change nothing here."""
+
+    BIAS_CACHED = 1
+    BIAS_UNCACHED = 2
+    BIAS_INITIAL_PLACEMENT = 4
+
+
 class DevicePropertyFlags(IntFlag):
     """Flags of `DeviceProperties`."""
 
@@ -28,6 +36,23 @@ class DeviceType(IntEnum):
     FPGA = 3
     MCA = 4
     VPU = 5
+
+
+class DriverMemoryFreePolicyExtFlags(IntFlag):
+    """When freed memory is given back."""
+
+    BLOCKING_FREE = 1
+    DEFER_FREE = 2
+
+
+class HostMemAllocFlags(IntFlag):
+    """Flags of `HostMemAllocDesc`."""
+
+    BIAS_CACHED = 1
+    BIAS_UNCACHED = 2
+    BIAS_WRITE_COMBINED = 4
+    BIAS_INITIAL_PLACEMENT = 8
+    MEM_READ_ONLY = 0x10
 
 
 class IpcMemHandleTypeFlags(IntFlag):
@@ -52,11 +77,52 @@ class MemoryAccessAttribute(IntEnum):
     READONLY = 2
 
 
+class MemoryAtomicAttrExpFlags(IntFlag):
+    """Which atomic operations a shared allocation is to support."""
+
+    NO_ATOMICS = 1
+    NO_HOST_ATOMICS = 2
+    HOST_ATOMICS = 4
+    NO_DEVICE_ATOMICS = 8
+    DEVICE_ATOMICS = 0x10
+    NO_SYSTEM_ATOMICS = 0x20
+    SYSTEM_ATOMICS = 0x40
+
+
+class MemoryCompressionHintsExtFlags(IntFlag):
+    """Whether memory may be compressed."""
+
+    COMPRESSED = 1
+    UNCOMPRESSED = 2
+
+
+class MemoryType(IntEnum):
+    """What kind of memory a pointer names."""
+
+    UNKNOWN = 0
+    HOST = 1
+    DEVICE = 2
+    SHARED = 3
+    HOST_IMPORTED = 4
+
+
 class PhysicalMemFlags(IntFlag):
     """Where physical memory is made."""
 
     ALLOCATE_ON_DEVICE = 1
     ALLOCATE_ON_HOST = 2
+
+
+class RelaxedAllocationLimitsExpFlags(IntFlag):
+    """Limits that an allocation may pass."""
+
+    MAX_SIZE = 1
+
+
+class RelaxedAllocationLimitsExtFlags(IntFlag):
+    """Limits that an allocation may pass."""
+
+    MAX_SIZE = 1
 
 
 class StructureType(IntEnum):
@@ -192,11 +258,19 @@ class StructureType(IntEnum):
 
 __all__ = [
     "ContextFlags",
+    "DeviceMemAllocFlags",
     "DevicePropertyFlags",
     "DeviceType",
+    "DriverMemoryFreePolicyExtFlags",
+    "HostMemAllocFlags",
     "IpcMemHandleTypeFlags",
     "IpcMemoryFlags",
     "MemoryAccessAttribute",
+    "MemoryAtomicAttrExpFlags",
+    "MemoryCompressionHintsExtFlags",
+    "MemoryType",
     "PhysicalMemFlags",
+    "RelaxedAllocationLimitsExpFlags",
+    "RelaxedAllocationLimitsExtFlags",
     "StructureType",
 ]

@@ -10,6 +10,7 @@ from hostdriver.core.ipc import Named, token_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from hostdriver.core.allocations import Allocation
     from hostdriver.core.physical import Mapping
     from hostdriver.core.questions import TicketFile
 
@@ -22,8 +23,8 @@ class OwnExport:
     named: Named
     handle: bytes
     ticket: TicketFile
-    mapping: Mapping | None
-    """The mapping whose one handle it is; None for a window, where every get makes another."""
+    source: Mapping | Allocation | None
+    """The memory whose one handle it is; None for a window, where every get makes another."""
     uses: int = 1
     """Gets without a put."""
 
@@ -32,15 +33,15 @@ class OwnExport:
 class ExportTable:
     """The live exports of one process.
 
-    Owner: the driver state. Invariants: every export stands under its token; a mapping has at most
-    one export; `uses` is above zero.
+    Owner: the driver state. Invariants: every export stands under its token; a mapping or
+    allocation has at most one export; `uses` is above zero.
     """
 
-    __slots__ = ("_by_identity", "_by_mapping", "_by_token")
+    __slots__ = ("_by_identity", "_by_source", "_by_token")
 
     def __init__(self) -> None:
         self._by_token: dict[bytes, OwnExport] = {}
-        self._by_mapping: dict[Mapping, OwnExport] = {}
+        self._by_source: dict[Mapping | Allocation, OwnExport] = {}
         self._by_identity: dict[tuple[int, int], OwnExport] = {}
 
     def __len__(self) -> int:
@@ -54,19 +55,19 @@ class ExportTable:
         """Enter a new export."""
         self._by_token[export.named.token] = export
         self._by_identity[export.ticket.identity] = export
-        if export.mapping is not None:
-            self._by_mapping[export.mapping] = export
+        if export.source is not None:
+            self._by_source[export.source] = export
 
     def discard(self, export: OwnExport) -> None:
         """Remove an export; does nothing when it is gone already."""
         self._by_token.pop(export.named.token, None)
         self._by_identity.pop(export.ticket.identity, None)
-        if export.mapping is not None and self._by_mapping.get(export.mapping) is export:
-            del self._by_mapping[export.mapping]
+        if export.source is not None and self._by_source.get(export.source) is export:
+            del self._by_source[export.source]
 
-    def of_mapping(self, mapping: Mapping) -> OwnExport | None:
-        """Return the one export of a mapping."""
-        return self._by_mapping.get(mapping)
+    def of_source(self, source: Mapping | Allocation) -> OwnExport | None:
+        """Return the one export of a mapping or an allocation."""
+        return self._by_source.get(source)
 
     def of_handle(self, handle: bytes) -> OwnExport | None:
         """Return the export that a handle of this process names, by token, else by descriptor."""
@@ -89,6 +90,6 @@ class ExportTable:
                 raise AssertionError(f"export of token {token.hex()} has {export.uses} uses")
             if self._by_identity.get(export.ticket.identity) is not export:
                 raise AssertionError(f"the ticket of token {token.hex()} is unknown")
-        for mapping, export in self._by_mapping.items():
+        for source, export in self._by_source.items():
             if self._by_token.get(export.named.token) is not export:
-                raise AssertionError(f"the export of the mapping at {mapping.start:#x} is gone")
+                raise AssertionError(f"the export of the memory at {source.start:#x} is gone")

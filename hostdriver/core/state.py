@@ -141,6 +141,10 @@ async def finish(state: DriverState) -> None:
         if physical.descriptor is not None:
             descriptor, physical.descriptor = physical.descriptor, None
             await CloseDescriptor(descriptor)
+    for entry in state.allocations:
+        if entry.value.descriptor is not None:
+            descriptor, entry.value.descriptor = entry.value.descriptor, None
+            await CloseDescriptor(descriptor)
     for export in state.exports:
         state.exports.discard(export)
         await DropTicket(export.ticket)

@@ -79,6 +79,9 @@ class Process:
             for physical in attached.state.physical.values():
                 if physical.descriptor is not None:
                     os.close(physical.descriptor)
+            for entry in attached.state.allocations:
+                if entry.value.descriptor is not None:
+                    os.close(entry.value.descriptor)
 
     def close(self) -> None:
         """End the link: the devices take back everything; a second call does nothing."""

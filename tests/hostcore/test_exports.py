@@ -64,9 +64,9 @@ def test_mapping_has_one_export() -> None:
     one = export(1, mapping)
     table.add(one)
 
-    assert table.of_mapping(mapping) is one
+    assert table.of_source(mapping) is one
     table.discard(one)
-    assert table.of_mapping(mapping) is None
+    assert table.of_source(mapping) is None
 
 
 @pytest.mark.parametrize("change", ["uses", "mapping", "ticket"])

@@ -1,0 +1,179 @@
+"""Allocating memory: on the device, on the host, and shared by both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from firmware.abi.ids import VA_LIMIT
+from hostdriver.api.structures import IpcMemHandleTypeExtDesc
+from hostdriver.api.validation import check_device, check_flags, check_handle_type, read_chain
+from hostdriver.core.allocations import AllocationKind
+from hostdriver.core.enums import DeviceMemAllocFlags, HostMemAllocFlags
+from hostdriver.core.failures import (
+    invalid_argument,
+    null_pointer,
+    unsupported_alignment,
+    unsupported_enumeration,
+    unsupported_size,
+)
+from hostdriver.core.making import Plan, make
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hostdriver.api.memory_structures import DeviceMemAllocDesc, HostMemAllocDesc
+    from hostdriver.api.structures import ChainedDesc, UnknownDesc
+    from hostdriver.core.state import DeviceState, DriverState
+
+_DEVICE_BIASES = DeviceMemAllocFlags.BIAS_CACHED | DeviceMemAllocFlags.BIAS_UNCACHED
+_HOST_BIASES = HostMemAllocFlags.BIAS_CACHED | HostMemAllocFlags.BIAS_UNCACHED
+_UNWRITABLE = HostMemAllocFlags.MEM_READ_ONLY | HostMemAllocFlags.BIAS_WRITE_COMBINED
+
+
+async def allocate_device(
+    state: DriverState,
+    desc: DeviceMemAllocDesc | None,
+    size: int,
+    alignment: int,
+    device: int | None,
+) -> int:
+    """Allocate memory of a device (zeMemAllocDevice); the CPU cannot reach it.
+
+    Args:
+        state: the process.
+        desc: how it is made.
+        size: bytes.
+        alignment: of the pointer, a power of two; 0 for whatever suits the device.
+        device: the device.
+
+    Returns:
+        The pointer.
+
+    Raises:
+        ZeError: null device or descriptor; unknown flags or ones that exclude each other; size 0 or
+            more than the device allows; an alignment that is no power of two; an ordinal that names
+            no memory; memory or address space ran out. Nothing is left then.
+    """
+    target = check_device(state, device)
+    if desc is None:
+        raise null_pointer("device_desc")
+    _check_chain(state, target, desc.p_next)
+    _check_device_flags(desc)
+    _check_size(target, size)
+    _check_alignment(alignment)
+    _check_ordinal(desc)
+    plan = Plan(
+        kind=AllocationKind.DEVICE, device=target.index, size=size, alignment=max(alignment, 1)
+    )
+    return (await make(state, plan)).start
+
+
+async def allocate_host(
+    state: DriverState, desc: HostMemAllocDesc | None, size: int, alignment: int
+) -> int:
+    """Allocate host memory that every device reaches (zeMemAllocHost); arguments as before.
+
+    Raises:
+        ZeError: null descriptor; unknown flags or ones that exclude each other; size 0 or more than
+            the device allows; an alignment that is no power of two; memory, descriptors, mappings
+            or address space ran out. Nothing is left then.
+    """
+    target = state.devices[0]
+    if desc is None:
+        raise null_pointer("host_desc")
+    _check_chain(state, target, desc.p_next)
+    flags = _check_host_flags(desc)
+    _check_size(target, size)
+    _check_alignment(alignment)
+    plan = Plan(
+        kind=AllocationKind.HOST,
+        device=target.index,
+        size=size,
+        alignment=max(alignment, 1),
+        is_read_only=HostMemAllocFlags.MEM_READ_ONLY in flags,
+    )
+    return (await make(state, plan)).start
+
+
+async def allocate_shared(
+    state: DriverState,
+    device_desc: DeviceMemAllocDesc | None,
+    host_desc: HostMemAllocDesc | None,
+    size: int,
+    alignment: int,
+    device: int | None,
+) -> int:
+    """Allocate memory that host and devices share (zeMemAllocShared); arguments as before.
+
+    It stands in host memory, where both see each other's stores at once.
+
+    Raises:
+        ZeError: null descriptor; as `allocate_device` and `allocate_host`.
+    """
+    target = check_device(state, 0 if device is None else device)
+    if device_desc is None:
+        raise null_pointer("device_desc")
+    if host_desc is None:
+        raise null_pointer("host_desc")
+    _check_chain(state, target, [*device_desc.p_next, *host_desc.p_next])
+    _check_device_flags(device_desc)
+    flags = _check_host_flags(host_desc)
+    _check_size(target, size)
+    _check_alignment(alignment)
+    _check_ordinal(device_desc)
+    plan = Plan(
+        kind=AllocationKind.SHARED,
+        device=target.index,
+        size=size,
+        alignment=max(alignment, 1),
+        is_read_only=HostMemAllocFlags.MEM_READ_ONLY in flags,
+    )
+    return (await make(state, plan)).start
+
+
+def _check_chain(
+    state: DriverState, device: DeviceState, chain: Sequence[ChainedDesc | UnknownDesc]
+) -> None:
+    for item in read_chain(state, chain, (IpcMemHandleTypeExtDesc,)):
+        check_handle_type(device, item)
+
+
+def _check_device_flags(desc: DeviceMemAllocDesc) -> None:
+    flags = check_flags(DeviceMemAllocFlags, desc.flags, "device_desc.flags")
+    if flags & _DEVICE_BIASES == _DEVICE_BIASES:
+        raise unsupported_enumeration("device_desc.flags asks for cached and uncached at once")
+
+
+def _check_host_flags(desc: HostMemAllocDesc) -> HostMemAllocFlags:
+    flags = check_flags(HostMemAllocFlags, desc.flags, "host_desc.flags")
+    if flags & _HOST_BIASES == _HOST_BIASES:
+        raise unsupported_enumeration("host_desc.flags asks for cached and uncached at once")
+    if flags & _UNWRITABLE == _UNWRITABLE:
+        raise unsupported_enumeration(
+            "host_desc.flags asks for read-only and write-combined at once"
+        )
+    return flags
+
+
+def _check_size(device: DeviceState, size: int) -> None:
+    if size <= 0:
+        raise unsupported_size(f"size is {size}, expected more than 0")
+    limit = device.spec.max_allocation_size
+    if size > limit:
+        raise unsupported_size(f"size is {size:#x}, one allocation may have up to {limit:#x} bytes")
+
+
+def _check_alignment(alignment: int) -> None:
+    if alignment < 0 or alignment & (alignment - 1):
+        raise unsupported_alignment(f"alignment is {alignment:#x}, expected 0 or a power of two")
+    if alignment >= VA_LIMIT:
+        raise unsupported_alignment(
+            f"alignment is {alignment:#x}, addresses end before {VA_LIMIT:#x}"
+        )
+
+
+def _check_ordinal(desc: DeviceMemAllocDesc) -> None:
+    if desc.ordinal:
+        raise invalid_argument(
+            f"device_desc.ordinal is {desc.ordinal}, the device has one memory, number 0"
+        )
