@@ -96,6 +96,11 @@ class HostMemory:
         self._most_mappings = most_mappings()
         self._physical_bytes = physical_bytes()
 
+    @property
+    def file_count(self) -> int:
+        """Files that are open."""
+        return self._count
+
     def create(self, size: int) -> MemoryFile:
         """Return a new zeroed, sealed file.
 

@@ -52,11 +52,16 @@ def attach(
         path = find_socket(socket)
         title = name or Path(sys.argv[0] or sys.executable).name
         return Runner(_sessions(path, title, start), socket=str(path))
-    except Refused as error:
-        result = _REFUSALS.get(error.status, ZeResult.ZE_RESULT_ERROR_UNINITIALIZED)
-        raise ZeError(result, str(error)) from error
     except LinkError as error:
-        raise ZeError(ZeResult.ZE_RESULT_ERROR_UNINITIALIZED, str(error)) from error
+        raise attach_error(error) from error
+
+
+def attach_error(error: LinkError) -> ZeError:
+    """Return the error of a call for which a device could not be attached."""
+    result = ZeResult.ZE_RESULT_ERROR_UNINITIALIZED
+    if isinstance(error, Refused):
+        result = _REFUSALS.get(error.status, result)
+    return ZeError(result, str(error))
 
 
 def _sessions(path: Path, name: str, start: Callable[[Path], None] | None) -> list[Session]:

@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("device", "firmware", "hostdriver")
-MEETING_PLACES = {"hostdriver.cli.emulator", "hostdriver.testing.pair"}
+MEETING_PLACES = {"hostdriver.cli.emulator", "hostdriver.testing.devices"}
 
 
 def contracts() -> dict[str, dict[str, list[str]]]:
