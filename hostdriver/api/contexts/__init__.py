@@ -1,0 +1,3 @@
+"""The chapters of a context: one class each, which `Context` inherits."""
+
+__all__: list[str] = []
