@@ -13,8 +13,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from firmware.abi.boot import FirmwareLimits
-from firmware.image import FirmwareImage, SegmentFlags, load, reference_image
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # when it is run by its path
+
+from scripts import environment
+
+environment.enter()
+
+from firmware.abi.boot import FirmwareLimits  # noqa: E402
+from firmware.image import FirmwareImage, SegmentFlags, load, reference_image  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,6 +19,10 @@ from typing import TYPE_CHECKING, Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # when it is run by its path
 
+from scripts import environment  # noqa: E402
+
+environment.enter()
+
 from scripts.conformance import ledger, markers, page, verdict  # noqa: E402
 
 if TYPE_CHECKING:

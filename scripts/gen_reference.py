@@ -12,8 +12,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from firmware.abi.c_header import c_header
-from firmware.abi.reference import pages
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # when it is run by its path
+
+from scripts import environment
+
+environment.enter()
+
+from firmware.abi.c_header import c_header  # noqa: E402
+from firmware.abi.reference import pages  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

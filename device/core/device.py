@@ -188,9 +188,11 @@ class Device:
         if client is not None:
             client.rung = True
 
-    def note_interrupts(self, count: int) -> None:
-        """Count interrupts that the shell raised, for the statistics."""
-        self._state.interrupts += count
+    def note_interrupt(self, client_id: int) -> None:
+        """Count an interrupt that the shell raised; those of observers count nowhere."""
+        client = self._state.clients.get(client_id)
+        if client is not None and client.counted:
+            self._state.interrupts += 1
 
     def work(self, now: int) -> list[Effect]:
         """Look at the doorbells, answer control commands, give each queue in line one turn."""

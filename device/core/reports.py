@@ -99,6 +99,7 @@ class Reports:
         state = self._state
         memory = self._memory.statistics()
         clients = state.clients.values()
+        counted = [client for client in clients if client.counted]
         spaces = [space for client in clients for space in client.spaces.values()]
         tlbs = [space.space.tlb.statistics() for space in spaces]
         past = self._spaces
@@ -130,10 +131,10 @@ class Reports:
             tlb_hits=past.past_hits + sum(tlb.hits for tlb in tlbs),
             tlb_misses=past.past_misses + sum(tlb.misses for tlb in tlbs),
             tlb_invalidations=past.past_invalidations + sum(t.invalidations for t in tlbs),
-            control_commands=state.past_commands + sum(c.control.commands for c in clients),
+            control_commands=state.past_commands + sum(c.control.commands for c in counted),
             work_commands=scheduler.commands,
             faults=scheduler.faults,
-            doorbells=state.past_doorbells + sum(client.doorbells.changes for client in clients),
+            doorbells=state.past_doorbells + sum(c.doorbells.changes for c in counted),
             interrupts=state.interrupts,
         )
 

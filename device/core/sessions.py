@@ -89,8 +89,9 @@ class Sessions:
         """Forget a client that has gone; all it had comes back when no chunk uses it any more."""
         self._end(client, lost=False)
         del self._state.clients[client.client_id]
-        self._state.past_commands += client.control.commands
-        self._state.past_doorbells += client.doorbells.changes
+        if client.counted:
+            self._state.past_commands += client.control.commands
+            self._state.past_doorbells += client.doorbells.changes
 
     def _end(self, client: Client, *, lost: bool) -> None:
         """Take everything from a client; memory in use by a chunk goes when that is done."""

@@ -28,7 +28,7 @@ class DeviceState:
     """Device time of the last call, in nanoseconds."""
     reset_count: int = 0
     past_commands: int = 0
-    """Control commands of clients that have gone."""
+    """Control commands of clients that have gone; those of observers count nowhere."""
     past_doorbells: int = 0
     interrupts: int = 0
 

@@ -216,7 +216,7 @@ class Pump:
         for client_id, told in notices.items():
             attached = self._roster.find(index, client_id)
             if attached is not None and attached.notifier.notify(told):
-                self._devices[index].note_interrupts(1)
+                self._devices[index].note_interrupt(client_id)
         for other in others:
             self._do(index, other)
 

@@ -980,11 +980,11 @@ struct emuzero_device_statistics {
     uint64_t tlb_hits; /* 0xe0: Translations found in TLBs. */
     uint64_t tlb_misses; /* 0xe8: Translations that needed a walk. */
     uint64_t tlb_invalidations; /* 0xf0: Invalidate operations. */
-    uint64_t control_commands; /* 0xf8: Control commands answered. */
+    uint64_t control_commands; /* 0xf8: Control commands answered, not those of observers. */
     uint64_t work_commands; /* 0x100: Work commands completed. */
     uint64_t faults; /* 0x108: Fault records written. */
-    uint64_t doorbells; /* 0x110: Doorbell words seen to change. */
-    uint64_t interrupts; /* 0x118: Interrupts raised. */
+    uint64_t doorbells; /* 0x110: Doorbell words of clients seen to change, not of observers. */
+    uint64_t interrupts; /* 0x118: Interrupts raised at clients, not at observers. */
     uint8_t reserved_120[224]; /* 0x120: Reserved, must be zero. */
 };
 EMUZERO_SIZE_(emuzero_device_statistics, 512);

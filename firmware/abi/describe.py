@@ -12,14 +12,21 @@ from firmware.abi._codec import part_problem, read_part
 from firmware.abi._malformed import Malformed
 from firmware.abi._record import Buffer, Field, Record
 from firmware.abi._word import Word
-from firmware.abi.control import CONTROL_COMMANDS, ControlCommand, decode_control
+from firmware.abi.control import CONTROL_COMMANDS, ControlCommand, ControlOpcode, decode_control
 from firmware.abi.faults import FaultRecord
 from firmware.abi.ipc import IpcHandle, check_word
 from firmware.abi.registers import REGISTERS
-from firmware.abi.replies import Reply, decode_reply
+from firmware.abi.replies import Mapped, Reply, decode_reply
 from firmware.abi.work import WORK_COMMANDS, WorkCommand, decode_work
 
 _LINE: Final = 16
+_DONE: Final[dict[int, str]] = {
+    ControlOpcode.UNMAP: "Unmapped",
+    ControlOpcode.UNMAP_LIST: "Unmapped",
+    ControlOpcode.PROTECT: "Protected",
+    ControlOpcode.PROTECT_LIST: "Protected",
+}
+"""What replies are called that share `Mapped`, by what was done."""
 _PLAIN_BELOW: Final = 10
 """Smaller numbers read the same in both bases."""
 
@@ -88,7 +95,7 @@ def describe_as(record: type[Record], data: Buffer) -> Description:
     """Describe bytes as one kind of record, whatever they are."""
     decoded = record.unpack(data)
     problem = decoded if isinstance(decoded, Malformed) else None
-    return Description(record.__name__, _rows(record.PARTS, bytes(data), problem), problem)
+    return Description(_title(decoded, record), _rows(record.PARTS, bytes(data), problem), problem)
 
 
 def describe_control(data: Buffer) -> Description:
@@ -161,9 +168,16 @@ def _entry(
 ) -> Description:
     """Describe a ring entry; of one without a known record the header alone."""
     problem = decoded if isinstance(decoded, Malformed) else None
-    title = (record or header).__name__
+    title = _title(decoded, record or header)
     fields = header.FIELDS if record is None else record.PARTS
     return Description(title, _rows(fields, data, problem), problem)
+
+
+def _title(decoded: Record | Malformed, record: type[Record]) -> str:
+    """Return what a record is called: its kind, or for `Mapped` what was done."""
+    if isinstance(decoded, Mapped):
+        return _DONE.get(decoded.opcode, record.__name__)
+    return record.__name__
 
 
 def _rows(parts: Sequence[Field], data: bytes, problem: Malformed | None) -> tuple[Row, ...]:

@@ -36,11 +36,11 @@ class DeviceStatistics(Record, size=512):
     tlb_hits: int = wire(U64, "Translations found in TLBs.")
     tlb_misses: int = wire(U64, "Translations that needed a walk.")
     tlb_invalidations: int = wire(U64, "Invalidate operations.")
-    control_commands: int = wire(U64, "Control commands answered.")
+    control_commands: int = wire(U64, "Control commands answered, not those of observers.")
     work_commands: int = wire(U64, "Work commands completed.")
     faults: int = wire(U64, "Fault records written.")
-    doorbells: int = wire(U64, "Doorbell words seen to change.")
-    interrupts: int = wire(U64, "Interrupts raised.")
+    doorbells: int = wire(U64, "Doorbell words of clients seen to change, not of observers.")
+    interrupts: int = wire(U64, "Interrupts raised at clients, not at observers.")
 
 
 class ClientStatistics(Record, size=192):

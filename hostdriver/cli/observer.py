@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,9 +18,10 @@ from firmware.abi.statistics import (
     SpaceStatistics,
 )
 from firmware.link.client import connect
-from firmware.link.errors import AttachError, LinkError, Refused
+from firmware.link.errors import LinkError, Refused
 from hostdriver.cli.exits import CommandError, NoEmulator
 from hostdriver.core.results import ZeError
+from hostdriver.runtime.discovery import nobody_listens
 from hostdriver.runtime.session import Session
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ FIRST_RECORDS: Final = 64
 """Records to ask for before it is known how many there are."""
 PATIENCE_SECONDS: Final = 10.0
 """How long a device may take for all that it is asked."""
-_NOBODY_LISTENS: Final = {errno.ECONNREFUSED, errno.ENOENT}
 
 RecordT = TypeVar("RecordT", bound="Record")
 
@@ -156,9 +155,7 @@ class Observer:
 
 def explain(error: LinkError, path: Path) -> CommandError:
     """Return what a command says when an emulator cannot be looked at."""
-    cause = error.__cause__
-    absent = isinstance(cause, OSError) and cause.errno in _NOBODY_LISTENS
-    if isinstance(error, AttachError) and absent:
+    if nobody_listens(error):
         return NoEmulator(
             f"no emulator listens at {path}; start one with `emuzero serve`,"
             " or name its socket with --socket or EMUZERO_SOCKET"

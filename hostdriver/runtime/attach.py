@@ -10,7 +10,7 @@ from firmware.abi.handshake import HandshakeStatus
 from firmware.link.client import connect
 from firmware.link.errors import AttachError, LinkError, Refused
 from hostdriver.core.results import ZeError, ZeResult
-from hostdriver.runtime.discovery import find_socket
+from hostdriver.runtime.discovery import find_socket, nobody_listens, nobody_listens_at
 from hostdriver.runtime.ondemand import ensure_listener
 from hostdriver.runtime.runner import Runner
 from hostdriver.runtime.session import Session
@@ -48,12 +48,19 @@ def attach(
     Raises:
         ZeError: there is no emulator, or it refuses; nothing is left open.
     """
+    title = name or Path(sys.argv[0] or sys.executable).name
+    # Errors hold what their causes say: a program without emulator sees one error and no chain.
     try:
         path = find_socket(socket)
-        title = name or Path(sys.argv[0] or sys.executable).name
+    except LinkError as error:
+        raise attach_error(error) from None
+    try:
         return Runner(_sessions(path, title, start), socket=str(path))
     except LinkError as error:
-        raise attach_error(error) from error
+        if nobody_listens(error):
+            absent = nobody_listens_at(path, socket)
+            raise ZeError(ZeResult.ZE_RESULT_ERROR_UNINITIALIZED, absent) from None
+        raise attach_error(error) from None
 
 
 def attach_error(error: LinkError) -> ZeError:

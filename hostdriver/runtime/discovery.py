@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shlex
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from firmware.abi.extensions import EXTENSIONS_BY_NAME, Extension
+from firmware.link.errors import AttachError
 from firmware.link.runtime_dir import socket_folder
 from hostdriver.core.failures import invalid_argument
+
+if TYPE_CHECKING:
+    from firmware.link.errors import LinkError
 
 SOCKET_VARIABLE: Final = "EMUZERO_SOCKET"
 """Environment variable that names the emulator's socket."""
@@ -16,6 +22,7 @@ DISABLED_VARIABLE: Final = "EMUZERO_DISABLE_EXTENSIONS"
 """Environment variable that names extensions, comma separated, which this process does without."""
 SHARED_SOCKET: Final = "shared.sock"
 """Socket, in the user's socket folder, of the emulator that is started on demand."""
+_NOBODY_LISTENS: Final = {errno.ECONNREFUSED, errno.ENOENT}
 
 
 def find_socket(given: str | os.PathLike[str] | None = None) -> Path:
@@ -33,6 +40,22 @@ def find_socket(given: str | os.PathLike[str] | None = None) -> Path:
 def is_shared(given: str | os.PathLike[str] | None = None) -> bool:
     """Return whether `find_socket` answers the shared socket, as nobody names another."""
     return given is None and not os.environ.get(SOCKET_VARIABLE)
+
+
+def nobody_listens(error: LinkError) -> bool:
+    """Return whether a link could not be made because no emulator listens there."""
+    cause = error.__cause__
+    absent = isinstance(cause, OSError) and cause.errno in _NOBODY_LISTENS
+    return absent and isinstance(error, AttachError)
+
+
+def nobody_listens_at(path: Path, given: str | os.PathLike[str] | None) -> str:
+    """Return what to tell when no emulator listens where `find_socket` said for `given`."""
+    if is_shared(given):
+        return f"no emulator listens at {path}; start one with `emuzero serve`"
+    origin = "" if given is not None else f", which {SOCKET_VARIABLE} names"
+    command = shlex.join(["emuzero", "serve", "--socket", str(path)])
+    return f"no emulator listens at {path}{origin}; start one there with `{command}`"
 
 
 def disabled_extensions() -> Extension:

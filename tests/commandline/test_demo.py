@@ -156,6 +156,13 @@ def test_calls_show_the_commands_that_they_caused(document: dict[str, Any]) -> N
     assert rings_of("zeMemCloseIpcHandle") == ["ExportClose"]
     assert rings_of("zeMemPutIpcHandle") == ["ExportPut"]
     assert rings_of("memory_read").count("Copy") >= 4
+    (reply,) = {
+        command["reply"].split()[0]
+        for call in calls
+        for command in call["commands"]
+        if command["text"].startswith("Unmap ")
+    }
+    assert reply == "Unmapped"
 
 
 def test_files_of_any_size_and_name_are_shared(folder: Path, tmp_path: Path) -> None:
@@ -170,11 +177,14 @@ def test_files_of_any_size_and_name_are_shared(folder: Path, tmp_path: Path) -> 
     for path, content in zip(paths, contents.values(), strict=True):
         path.write_bytes(content)
 
-    files = proved(folder, *paths)["files"]
+    document = proved(folder, *paths)
 
+    files = document["files"]
     assert [file["size"] for file in files] == [len(content) for content in contents.values()]
     assert [file["sha256"] for file in files] == [sha256(path) for path in paths]
     assert files[2]["name"] == "odd\\xff\\x0a[name]"
+    told = {call["arguments"].get("what"): call["result"] for call in document["calls"]}
+    assert (told["one byte"], told["middle"]) == ("1 byte", "1,234,567 bytes")
 
 
 def test_many_files_with_the_same_name_are_shared(folder: Path, tmp_path: Path) -> None:

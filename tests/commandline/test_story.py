@@ -112,7 +112,7 @@ def shown(verdict: Verdict = GOOD, *, width: int = 100, color: bool = False) -> 
         "exporter zeVirtualMemReserve(size=0x6_0000) = 0x7000",
         "object B: 384 KiB; from its byte 0x3_0000 on 192 KiB are mapped at 0x7000_0001_0000",
         "[---A----][--------------B---------------][---------C----------]",
-        "The window: 208098 bytes, from byte 61823 of A's part to byte 7777 of C's.",
+        "The window: 208,098 bytes, from byte 61823 of A's part to byte 7777 of C's.",
         "> copy ring 1: Copy size_bytes=0x10",
         f"... and {109 - MOST_SHOWN} more commands",
         f"{HASH}  read[me].md (5,000 bytes, in A and B)",

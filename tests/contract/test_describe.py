@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from firmware.abi import Malformed, Record
 from firmware.abi.catalogue import RECORDS
-from firmware.abi.control import MapExtent
+from firmware.abi.control import ControlOpcode, MapExtent
 from firmware.abi.describe import (
     Description,
     describe,
@@ -26,7 +26,7 @@ from firmware.abi.ids import READ_WRITE, Access, PageSizes, Rights
 from firmware.abi.ipc import IPC_MAGIC, IPC_VERSION, ExportKind, IpcHandle, check_word
 from firmware.abi.paging import leaf_entry
 from firmware.abi.registers import REGISTER_PAGE_SIZE, STATUS, DeviceStatus, Phase
-from firmware.abi.replies import Refused
+from firmware.abi.replies import Mapped, Refused
 from firmware.abi.status import Status
 from firmware.abi.work import Copy, WorkFlags, WorkOpcode
 from tests.harness.strategies import PER_RECORD, any_record, raw_bytes
@@ -132,6 +132,26 @@ def test_a_reply_is_named_by_its_status() -> None:
     described = describe_reply(refused.pack())
 
     assert described.line == "Refused opcode=MAP status=BAD_SPACE request=1 detail=0 expected=0"
+
+
+@pytest.mark.parametrize(
+    ("opcode", "name"),
+    [
+        (ControlOpcode.MAP, "Mapped"),
+        (ControlOpcode.MAP_LIST, "Mapped"),
+        (ControlOpcode.UNMAP, "Unmapped"),
+        (ControlOpcode.UNMAP_LIST, "Unmapped"),
+        (ControlOpcode.PROTECT, "Protected"),
+        (ControlOpcode.PROTECT_LIST, "Protected"),
+    ],
+)
+def test_a_reply_to_several_commands_is_named_by_what_was_done(
+    opcode: ControlOpcode, name: str
+) -> None:
+    reply = Mapped(opcode=opcode, status=Status.OK, request=1, page_count=16)
+
+    assert describe(reply).title == name
+    assert describe_reply(reply.pack()).title == name
 
 
 def test_a_malformed_reply_is_named_by_the_record_it_should_be() -> None:

@@ -13,7 +13,7 @@ from device.core.spec import DeviceSpec
 from device.mcu import BootCode
 from firmware.abi.control import Nop
 from firmware.abi.handshake import Purpose
-from firmware.abi.ids import PAGE_SIZE, Feature
+from firmware.abi.ids import ABI_MINOR, PAGE_SIZE, Feature
 from firmware.abi.registers import (
     RESET_COUNT,
     RESET_REQUEST,
@@ -72,12 +72,16 @@ def test_features_and_minor_version_are_what_both_have() -> None:
     port = HeapPort(memoryview(bytearray(pair.device.segment_plan.size)))
 
     pair.device.attach(
-        port, Purpose.WORK, 0, features=Feature.IPC_RANGES | Feature.PEER_ACCESS, abi_minor=99
+        port,
+        Purpose.WORK,
+        0,
+        features=Feature.IPC_RANGES | Feature.PEER_ACCESS,
+        abi_minor=ABI_MINOR + 99,
     )
     client = RawClient(port.segment, pair.step, lambda: None)
 
     assert client.layout.features == Feature.IPC_RANGES
-    assert client.layout.abi_minor == 0
+    assert client.layout.abi_minor == ABI_MINOR
 
 
 def test_memory_of_another_size_than_specified_is_our_mistake() -> None:

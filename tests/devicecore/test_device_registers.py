@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from firmware.abi.control import ObjectKind
 from firmware.abi.faults import FaultReason
-from firmware.abi.ids import PAGE_SIZE
+from firmware.abi.ids import ABI_MAJOR, ABI_MINOR, PAGE_SIZE
 from firmware.abi.registers import (
     ABI_VERSION,
     CLOCK,
@@ -42,7 +42,7 @@ def test_identity_and_agreement_stand_from_the_start() -> None:
 
     assert client.load32(DEVICE_ID.offset) == pair.spec.device_id << 16 | pair.spec.vendor_id
     version = AbiVersion(client.load32(ABI_VERSION.offset))
-    assert (version.major, version.minor) == (1, 0)
+    assert (version.major, version.minor) == (ABI_MAJOR, ABI_MINOR)
     assert client.load64(FEATURES.offset) == pair.device.features
     assert status(client).phase is Phase.RUNNING
     assert client.load64(FREE_MEMORY.offset) == pair.spec.vram_size

@@ -114,6 +114,28 @@ def test_counters_do_not_fall_when_clients_go() -> None:
     assert (after.client_count, after.object_count) == (0, 0)
 
 
+def test_what_observers_do_is_not_counted() -> None:
+    pair, _ = busy_pair()
+    before = pair.device.statistics()
+    observer = pair.attach(Purpose.OBSERVE)
+
+    for _ in range(3):
+        observer.statistics(Subject.DEVICE)
+        pair.device.note_interrupt(observer.client_id)
+    pair.detach(observer)
+
+    assert pair.device.statistics() == before
+
+
+def test_interrupts_at_clients_are_counted() -> None:
+    pair, client = busy_pair()
+
+    pair.device.note_interrupt(client.client_id)
+    pair.device.note_interrupt(999)
+
+    assert pair.device.statistics().interrupts == 1
+
+
 def test_each_client_is_counted_for_itself() -> None:
     pair, client = busy_pair()
     other = pair.attach()

@@ -66,7 +66,7 @@ def mapped(context: ze.Context, device: ze.Device) -> int:
 
 
 def test_nobody_there_is_uninitialized(tmp_path: Path) -> None:
-    with pytest.raises(ZeError, match="no emulator answers") as caught:
+    with pytest.raises(ZeError, match="no emulator listens") as caught:
         attach(tmp_path / "none.sock")
     assert caught.value.result is ZeResult.ZE_RESULT_ERROR_UNINITIALIZED
 
@@ -269,10 +269,10 @@ def test_emulator_that_was_named_is_not_replaced_by_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named = tmp_path / "named.sock"
-    with pytest.raises(ZeError, match="no emulator answers"):
+    with pytest.raises(ZeError, match="no emulator listens"):
         ze.connect(named)
     monkeypatch.setenv(SOCKET_VARIABLE, str(named))
-    with pytest.raises(ZeError, match="no emulator answers"):
+    with pytest.raises(ZeError, match="no emulator listens"):
         ze.connect()
     assert list(tmp_path.iterdir()) == []
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firmware.abi.handshake import WELCOME_DESCRIPTORS, HandshakeStatus, Hello, Purpose, Welcome
-from firmware.abi.ids import ABI_MAJOR, Feature
+from firmware.abi.ids import ABI_MAJOR, ABI_MINOR, Feature
 from firmware.abi.registers import BootError, DeviceStatus, Phase
 from firmware.link.errors import AttachError, ContractError, Refused
 from firmware.link.handshake import (
@@ -22,7 +22,9 @@ from firmware.link.handshake import (
 )
 
 HELLO = say_hello("program", device_index=1, purpose=Purpose.OBSERVE)
-OFFER = Offer(device_count=2, abi_minor=3)
+NEWER = ABI_MINOR + 3
+OFFER = Offer(device_count=2, abi_minor=NEWER)
+"""Of a device that is newer than the driver."""
 
 
 def agreed(hello: Hello, offer: Offer = OFFER) -> Agreement:
@@ -73,7 +75,7 @@ def test_another_major_version_is_refused_whatever_else_the_hello_says() -> None
 
     assert answer.status is HandshakeStatus.VERSION
     assert answer.detail == ABI_MAJOR + 1
-    assert (answer.abi_major, answer.abi_minor) == (ABI_MAJOR, 3)
+    assert (answer.abi_major, answer.abi_minor) == (ABI_MAJOR, NEWER)
 
 
 def test_a_device_that_is_not_there_is_refused() -> None:
@@ -143,7 +145,7 @@ def test_a_welcome_says_what_was_agreed() -> None:
     ("status", "detail", "text"),
     [
         (HandshakeStatus.BAD_HELLO, 7, r"did not understand the hello \(7 bytes\)"),
-        (HandshakeStatus.VERSION, 1, r"speaks ABI 1\.3, this driver 1\.0"),
+        (HandshakeStatus.VERSION, 1, rf"speaks ABI 1\.{NEWER}, this driver 1\.{ABI_MINOR}"),
         (HandshakeStatus.NO_DEVICE, 1, "there is no device 1; the emulator has 2"),
         (
             HandshakeStatus.NOT_RUNNING,
@@ -169,8 +171,11 @@ def test_a_refusal_is_an_error_that_says_why(
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"abi_major": 2}, r"agreed to ABI 2\.0"),
-        ({"abi_minor": 1}, r"agreed to ABI 1\.1, this driver offered 1\.0"),
+        ({"abi_major": 2}, rf"agreed to ABI 2\.{ABI_MINOR}"),
+        (
+            {"abi_minor": ABI_MINOR + 1},
+            rf"agreed to ABI 1\.{ABI_MINOR + 1}, this driver offered 1\.{ABI_MINOR}",
+        ),
     ],
 )
 def test_a_welcome_that_agrees_to_more_than_was_offered_is_refused(

@@ -39,6 +39,7 @@ from hostdriver.cli.demo.events import (
 from hostdriver.cli.demo.inputs import display_name
 from hostdriver.cli.demo.trace import Trace, hexadecimal
 from hostdriver.cli.demo.window import plan
+from hostdriver.cli.sizes import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,7 +122,7 @@ class Exporter:
                 "memory_write", to=hexadecimal(self._window + offset), what=source.name
             ) as call:
                 sha256 = self._copy_in(source, self._window + offset)
-                call.result = f"{source.size} bytes"
+                call.result = counted(source.size, "byte")
             self._entries.append(Entry(source.name, source.size, offset, sha256))
         header = Header(self._layout.window_size, self._room)
         with self._trace.call(
@@ -145,7 +146,7 @@ class Exporter:
             self._handle = self._context.mem_get_ipc_handle_with_properties(
                 self._window, [ze.IpcPhysMemHandleRangeExtDesc(size)]
             )
-            call.result = f"{len(self._handle)} bytes"
+            call.result = counted(len(self._handle), "byte")
         tell(Exported(self._handle))
 
     def read_reply(self) -> None:
@@ -153,7 +154,7 @@ class Exporter:
         at = self._window + self._layout.reply_offset
         with self._trace.call("memory_read", at=hexadecimal(at), what="the reply") as call:
             text = read_reply(self._context.memory_read(at, REPLY_SIZE))
-            call.result = f"{REPLY_SIZE} bytes"
+            call.result = counted(REPLY_SIZE, "byte")
         wanted = digest_of(entry.sha256 for entry in self._entries)
         tell(ReplySeen(text, text.endswith(wanted)))
 

@@ -25,6 +25,7 @@ from hostdriver.cli.demo.content import (
 )
 from hostdriver.cli.demo.events import FileHash, Finished, Opened, Replied, Verified
 from hostdriver.cli.demo.trace import Trace, hexadecimal
+from hostdriver.cli.sizes import counted
 
 if TYPE_CHECKING:
     from hostdriver import levelzero as ze
@@ -49,12 +50,12 @@ class Importer:
 
     def open(self, handle: bytes) -> None:
         """Open the handle and ask how large the memory is."""
-        with self._trace.call("zeMemOpenIpcHandle", handle=f"{len(handle)} bytes") as call:
+        with self._trace.call("zeMemOpenIpcHandle", handle=counted(len(handle), "byte")) as call:
             self._va = self._context.mem_open_ipc_handle(self._driver.devices[0], handle)
             call.result = hexadecimal(self._va)
         with self._trace.call("zeMemGetAddressRange", ptr=hexadecimal(self._va)) as call:
             window = self._context.mem_get_address_range(self._va)
-            call.result = f"base {hexadecimal(window.base)}, {window.size} bytes"
+            call.result = f"base {hexadecimal(window.base)}, {counted(window.size, 'byte')}"
         self._size = window.size
         tell(Opened(len(handle), self._va, self._size))
         tell(walk_tables(self._driver, self._va, self._size))
@@ -87,7 +88,7 @@ class Importer:
         at = self._va + offset
         with self._trace.call("memory_read", at=hexadecimal(at), what=what) as call:
             data = self._context.memory_read(at, size)
-            call.result = f"{size} bytes"
+            call.result = counted(size, "byte")
         return data
 
     def _hash(self, entry: Entry) -> str:
@@ -99,7 +100,7 @@ class Importer:
                 part = memoryview(into)[: min(CHUNK, entry.size - done)]
                 self._context.memory_read_into(at + done, part)
                 digest.update(part)
-            call.result = f"{entry.size} bytes"
+            call.result = counted(entry.size, "byte")
         return digest.hexdigest()
 
 
@@ -107,7 +108,7 @@ def main(socket: str) -> None:
     """Play the importer's part."""
     handle = sys.stdin.buffer.read(HANDLE_SIZE)
     if len(handle) != HANDLE_SIZE:
-        raise DemoError(f"given {len(handle)} bytes of a handle, expected {HANDLE_SIZE}")
+        raise DemoError(f"given {counted(len(handle), 'byte')} of a handle, expected {HANDLE_SIZE}")
     trace = Trace(tell)
     with connect(socket, "demo importer", trace) as driver:
         importer = Importer(driver, trace)

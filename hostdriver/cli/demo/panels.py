@@ -9,7 +9,7 @@ from rich.text import Text
 
 from firmware.abi.describe import describe_handle
 from hostdriver.cli.demo.trace import hexadecimal
-from hostdriver.cli.sizes import format_size
+from hostdriver.cli.sizes import counted, format_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -79,7 +79,7 @@ def range_picture(built: Built, columns: int) -> list[Text]:
         Text(bar, style="cyan", no_wrap=True),
         Text(mark, style="bold", no_wrap=True),
         Text(
-            f"The window: {built.window_size} bytes, from byte {first} of A's part"
+            f"The window: {counted(built.window_size, 'byte')}, from byte {first} of A's part"
             f" to byte {inside} of C's."
         ),
     ]
@@ -188,4 +188,4 @@ def _scale(position: int, total: int, columns: int) -> int:
 
 
 def _exact(size: int) -> str:
-    return f"{size:,} bytes"
+    return counted(size, "byte")
