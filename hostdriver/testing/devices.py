@@ -195,7 +195,7 @@ class World:
     def _notify(self, index: int, notice: Notify) -> None:
         client = self._clients.get((index, notice.client_id))
         if client is not None and client.notifier.notify((notice,)):
-            self.devices[index].note_interrupts(1)
+            self.devices[index].note_interrupt(notice.client_id)
 
     def _detach_lost(self) -> bool:
         """Detach the clients whose driver hung up; return whether there were any."""
