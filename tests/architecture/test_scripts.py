@@ -28,12 +28,11 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin" / "python"
 
 
-@pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
     """Return a copy of the scripts, in a tree without environment."""
-    folder = tmp_path_factory.mktemp("tree")
-    shutil.copytree(ROOT / "scripts", folder / "scripts")
-    return folder
+    shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
+    return tmp_path
 
 
 def run(
