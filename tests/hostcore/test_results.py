@@ -72,11 +72,10 @@ def test_a_stale_enumeration_is_noticed() -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     facts = json.loads(module.FACTS.read_text(encoding="utf-8"))["enums"]
-    path = "hostdriver/core/ze_result.py"
-    title, enums = module.MODULES[path]
+    results = next(m for m in module.MODULES if m.path == "hostdriver/core/ze_result.py")
     facts["ze_result_t"]["ZE_RESULT_ERROR_NEW"] = 0x7F000000
 
-    assert module.render(facts, title, enums) != (ROOT / path).read_text(encoding="utf-8")
+    assert module.render(facts, results) != (ROOT / results.path).read_text(encoding="utf-8")
 
 
 def test_each_failure_carries_the_code_of_its_name() -> None:
