@@ -1,0 +1,106 @@
+"""The leak oracle: how many things of each kind there have to be, here and at the device."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.model.oracle import Process
+    from tests.model.play import Play
+
+
+def check(play: Play) -> None:
+    """Compare what every process and the device hold with what the oracle says.
+
+    Raises:
+        AssertionError: something is there that nobody needs, or the other way round.
+    """
+    stages = lanes = 0
+    for process in play.world.processes:
+        usage = play.do(process, "usage")
+        stages += usage["stages"]
+        lanes += usage["lanes"]
+        _check_process(process, usage, play.usage[process])
+    audit = play.cast.audit()
+    processes = play.world.processes
+    stores = play.world.stores()
+    empty = play.empty
+    tables = audit.table_bytes - empty.table_bytes
+    _compare(
+        "device",
+        {
+            "clients": audit.clients,
+            "spaces": audit.spaces,
+            "objects": audit.objects,
+            "exports": audit.exports,
+            "imports": audit.imports,
+            "queues": audit.queues,
+            "bytes": empty.free_bytes - audit.free_bytes - tables,
+        },
+        {
+            "clients": empty.clients + len(processes),
+            "spaces": empty.spaces + len(processes),
+            "objects": empty.objects + stages + len(stores),
+            "exports": empty.exports + sum(len(p.handles) for p in processes),
+            "imports": empty.imports + sum(len(p.openings) for p in processes),
+            "queues": empty.queues + lanes,
+            "bytes": sum(store.size for store in stores if not store.is_host),
+        },
+    )
+
+
+def _compare(who: str, found: dict[str, int], expected: dict[str, int]) -> None:
+    wrong = {name: found[name] for name in expected if found[name] != expected[name]}
+    right = {name: expected[name] for name in wrong}
+    assert not wrong, f"{who} has {wrong}, expected {right}"
+
+
+def _check_process(process: Process, usage: dict[str, int], began: dict[str, int]) -> None:
+    hosts = sum(thing.store.is_host for thing in process.objects)
+    mapped = sum(m.size for m in process.mappings if m.object.store.is_host)
+    ranges = len(process.reservations) + len(process.openings)
+    expected = {
+        "reservations": len(process.reservations),
+        "mappings": len(process.mappings),
+        "openings": len(process.openings),
+        "handles": len(process.handles),
+        "objects": len(process.objects),
+        "addresses": ranges,
+        "descriptors": began["descriptors"] + hosts + len(process.handles),
+        "mapped_bytes": began["mapped_bytes"] + mapped,
+        "outside": 0,
+    }
+    _compare(f"process {process.number}", usage, expected)
+
+
+def clear(play: Play) -> None:
+    """Have every process give back all it has; afterwards they are as they began."""
+    for process in play.world.processes:
+        for opening in process.openings:
+            play.expect(None, process, "close", opening.pointer)
+        for handle in process.handles:
+            for _ in range(handle.uses):
+                play.expect(None, process, "put", handle.raw)
+        for reservation in process.reservations:
+            play.expect(None, process, "free", reservation.start, reservation.size)
+        for thing in process.objects:
+            play.expect(None, process, "destroy", thing.number)
+        process.openings.clear()
+        process.handles.clear()
+        process.reservations.clear()
+        process.mappings.clear()
+        process.objects.clear()
+        usage = play.do(process, "usage")
+        assert usage["free_addresses"] == play.usage[process]["free_addresses"]
+    check(play)
+
+
+def finish(play: Play) -> None:
+    """Give back all, end every process, and find the device as it was before."""
+    clear(play)
+    for process in list(play.world.processes):
+        play.leave(process)
+    _compare(
+        "device", vars(replace(play.cast.audit(), faults=0)), vars(replace(play.empty, faults=0))
+    )
