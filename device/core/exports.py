@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, final
 
 from device.core.errors import InvariantError
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from device.core.objects import MemoryObject
     from device.core.parts import Parts, PieceLists
     from firmware.abi.ids import Rights
+
+_DENIED: Final = attrgetter("denied")
 
 
 @final
@@ -78,7 +81,8 @@ class Export:
         for memory in self.objects:
             memory.holders += 1
             memory.export_count += 1
-            self.denied |= memory.denied
+        for denied in set(map(_DENIED, self.objects)):
+            self.denied |= denied
 
     @property
     def mapped_size(self) -> int:

@@ -175,9 +175,9 @@ class Intervals(Generic[B]):
         before = self._starts.before(start)
         if before is not None and before + self._sizes[before] > start:
             starts.insert(0, before)
-        sizes = [self._sizes[at] for at in starts]
-        backings = [self._backings[at] for at in starts]
-        offsets = [self._offsets[at] for at in starts]
+        sizes = list(map(self._sizes.__getitem__, starts))
+        backings = list(map(self._backings.__getitem__, starts))
+        offsets = list(map(self._offsets.__getitem__, starts))
         if starts:
             skip = max(start - starts[0], 0)
             starts[0] += skip

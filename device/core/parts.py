@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple, final
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 import numpy as np
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
     from device.core.objects import MemoryObject
     from device.core.spaces import Backing
+
+_ENTRY: Final = attrgetter("entry")
 
 
 class PieceLists(NamedTuple):
@@ -51,7 +54,7 @@ def place(
     Returns:
         The pieces; and how many each part has, or None when each has one.
     """
-    entries = [backing.entry for backing in backings]
+    entries = list(map(_ENTRY, backings))
     if all(entries):
         # The frame number counts pages, but its bits are the byte address: offsets can be added.
         first = np.array(entries, np.uint64) + np.array(offsets, np.uint64)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from operator import add
-from typing import TYPE_CHECKING, Final, final
+from itertools import chain
+from operator import add, attrgetter
+from typing import TYPE_CHECKING, Final, cast, final
 
 from device.core.acknowledge import AT_ONCE
 from device.core.errors import DeviceError, InvariantError
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from device.core.spaces import ClientSpace, Spaces
 
 _OFFSET_MASK: Final = PAGE_SIZE - 1
+# Called by `map`: a range may have a hundred thousand objects, and a loop takes twice as long.
+_RUNS: Final = attrgetter("runs")
+_EXPORTABLE: Final = attrgetter("exportable")
 
 
 @final
@@ -207,8 +211,7 @@ class ExportTable:
         """Note that a second process may write an export's frames, once."""
         if not export.shared:
             export.shared = True
-            for memory in export.objects:
-                self._memory.share(memory.runs)
+            self._memory.share(list(chain.from_iterable(map(_RUNS, export.objects))))
 
     def _revoke(self, export: Export) -> None:
         del self._live[export.token]
@@ -226,17 +229,16 @@ def _parts_of(space: ClientSpace, va: int, size: int) -> Parts:
     first = va & -PAGE_SIZE
     end = (va + size + _OFFSET_MASK) & -PAGE_SIZE
     starts, sizes, backings, offsets = space.mappings.columns_inside(first, end - first)
-    for start, backing in zip(starts, backings, strict=True):
-        if not backing.exportable:
-            raise DeviceError(Status.NOT_EXPORTABLE, max(start, va))
+    if not all(map(_EXPORTABLE, backings)):
+        first_such = next(at for at, b in zip(starts, backings, strict=True) if not b.exportable)
+        raise DeviceError(Status.NOT_EXPORTABLE, max(first_such, va))
     ends = list(map(add, starts, sizes))
     if [first, *ends] != [*starts, end]:
         pairs = zip([first, *ends], [*starts, end], strict=True)
         hole = next(stop for stop, start in pairs if stop != start)
         raise DeviceError(Status.NOT_MAPPED, max(hole, va))
-    objects = [backing for backing in backings if isinstance(backing, MemoryObject)]
-    if len(set(map(id, objects))) == len(backings):
-        return Parts(objects, offsets, sizes)
+    if set(map(type, backings)) == {MemoryObject} and len(set(backings)) == len(backings):
+        return Parts(cast("list[MemoryObject]", backings), offsets, sizes)
     parts = Parts([], [], [])
     for backing, offset, length in zip(backings, offsets, sizes, strict=True):
         backing.append_parts(parts, offset, length)

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from hostdriver.core.state import DeviceState, DriverState
 
 _WINDOW_MEANINGS: Final = {Status.LIMIT: ZeResult.ZE_RESULT_ERROR_UNSUPPORTED_SIZE}
+# Unmapped by another thread while the handle was made.
+_PLAIN_MEANINGS: Final = {Status.NOT_MAPPED: ZeResult.ZE_RESULT_ERROR_INVALID_ARGUMENT}
 
 
 async def get_handle(
@@ -156,7 +158,8 @@ def _check_window(state: DriverState, start: int, size: int) -> DeviceState:
     """Return the device whose objects are mapped along a window.
 
     Raises:
-        ZeError: opened or foreign memory anywhere in it (first), a hole, objects of two devices.
+        ZeError: opened or foreign memory anywhere in it (first), a hole at its start, and what
+            `_check_objects` finds.
     """
     end = start + size
     if end > ADDRESS_LIMIT:
@@ -166,19 +169,29 @@ def _check_window(state: DriverState, start: int, size: int) -> DeviceState:
             f"the memory at {other.value.pointer:#x} was opened from a handle, and is no reserved"
             " memory of this process"
         )
-    entries = list(state.mappings.overlapping(start, end))
-    hole = state.mappings.first_gap(start, end)
-    changing = (e for e in entries if e.value.phase is not MappingPhase.THERE)
-    if hole is None and (first := next(changing, None)) is not None:
-        hole = first.start
-    if hole is not None:
+    entry = state.mappings.at(start)
+    if entry is None:
+        raise address_not_found(f"no physical memory is mapped at {start:#x}")
+    device = state.devices[entry.value.physical.device]
+    if len(state.devices) > 1 or state.profile is Profile.INTEL:
+        _check_objects(state, start, end)
+    return device
+
+
+def _check_objects(state: DriverState, start: int, end: int) -> None:
+    """Check what the one device that exports a window cannot see; it finds holes by itself.
+
+    Raises:
+        ZeError: a hole, objects of two devices; both kinds of objects with profile `intel`.
+    """
+    if (hole := state.mappings.first_gap(start, end)) is not None:
         raise address_not_found(f"no physical memory is mapped at {hole:#x}")
-    if len({entry.value.physical.device for entry in entries}) > 1:
+    objects = {entry.value.physical for entry in state.mappings.overlapping(start, end)}
+    if len({source.device for source in objects}) > 1:
         raise invalid_argument("the window shows physical memory of more than one device")
-    kinds = {entry.value.physical.kind for entry in entries}
+    kinds = {source.kind for source in objects}
     if state.profile is Profile.INTEL and kinds == set(PhysicalKind):
         raise invalid_argument("the window shows physical memory of both device and host")
-    return state.devices[entries[0].value.physical.device]
 
 
 async def _export(
@@ -190,7 +203,8 @@ async def _export(
         exported = await call(device.index, command, Exported)
     except Refusal as refusal:
         doing = f"the export of {size:#x} bytes at {start:#x}"
-        raise failed(refusal, doing, _WINDOW_MEANINGS) from refusal
+        meanings = _WINDOW_MEANINGS if mapping is None else _PLAIN_MEANINGS
+        raise failed(refusal, doing, meanings) from refusal
     named = Named(
         token=exported.token,
         kind=ExportKind.RANGE if mapping is None else ExportKind.ALLOCATION,

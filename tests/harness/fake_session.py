@@ -20,6 +20,7 @@ from firmware.abi.segment import SpecBlock, Superblock
 from firmware.abi.status import Status
 from firmware.abi.work import Copy, Fill, decode_work
 from hostdriver.core import questions as q
+from hostdriver.core.intervals import IntervalMap
 from hostdriver.core.results import ZeError
 from hostdriver.core.state import DeviceFacts, DriverState, ProcessFacts, begin
 from hostdriver.core.vaspace import VaSpace
@@ -130,6 +131,7 @@ class FakeSession:
         self.outside = VaSpace(*OUTSIDE)
         self.tickets: dict[int, q.TicketFile] = {}
         self.seqnos: dict[int, int] = defaultdict(int)
+        self.mapped: IntervalMap[None] = IntervalMap()
         self._script: dict[type, deque[object]] = defaultdict(deque)
 
     def script(self, kind: type, *answers: object) -> None:
@@ -251,6 +253,7 @@ class FakeSession:
                 descriptors = (1000 + number,) * count
                 reply = object_created(number, command.size_bytes, count)
             case c.Map() | c.Unmap() | c.Protect() | c.ProtectList():
+                self._note_mapping(command)
                 reply = r.Mapped(**head, page_count=1)
             case c.QueueCreate():
                 reply = r.QueueCreated(
@@ -266,9 +269,21 @@ class FakeSession:
                 reply = r.Done(**head)
         return q.Answer(reply, b"", descriptors)
 
+    def _note_mapping(self, command: c.ControlCommand) -> None:
+        """Keep what is mapped; processes that share the session may map at the same addresses."""
+        if isinstance(command, c.Map | c.Unmap):
+            end = command.va + command.size_bytes
+            for entry in list(self.mapped.overlapping(command.va, end)):
+                self.mapped.remove(entry.start)
+            if isinstance(command, c.Map):
+                self.mapped.insert(command.va, end, None)
+
     def _ipc(self, command: c.Export | c.ExportOpen | c.ExportPut, head: dict[str, Any]) -> r.Reply:
         exports = self.device.exports
         if isinstance(command, c.Export):
+            hole = self.mapped.first_gap(command.va, command.va + command.size_bytes)
+            if hole is not None:
+                return refused(c.Export, Status.NOT_MAPPED, hole)
             token = self.device.number().to_bytes(16, "little")
             exports[token] = command
             return r.Exported(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from firmware.abi.ids import PAGE_SHIFT, PAGE_SIZE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -23,7 +24,7 @@ _SCAN: Final = 1 << 16
 """Frames looked at in one step of the background scrub."""
 _SHORT: Final = 512
 _FEW: Final = 8
-"""Frames up to which numpy does not pay."""
+"""Frames, or runs, up to which numpy does not pay."""
 _WRITTEN: Final = tuple(b"\1" * count for count in range(_SHORT + 1))
 
 
@@ -85,8 +86,12 @@ class FrameOwners:
             self.written[frame] = 1
         self._writer[frame] = DEVICE
 
-    def disown(self, runs: Iterable[Run]) -> None:
+    def disown(self, runs: Sequence[Run]) -> None:
         """Note that others than the owner may write these frames from now on."""
+        if len(runs) > _FEW:
+            flat = np.fromiter(chain.from_iterable(runs), np.int64, 2 * len(runs))
+            self._writers[_frames_of(flat[::2], flat[1::2])] = SHARED
+            return
         for first, count in runs:
             self._writers[first : first + count] = SHARED
 
@@ -111,10 +116,7 @@ class FrameOwners:
         """Note stores to many ranges of VRAM, each at least one byte."""
         first = (addresses >> np.uint64(PAGE_SHIFT)).astype(np.int64)
         last = (addresses + sizes - np.uint64(1) >> np.uint64(PAGE_SHIFT)).astype(np.int64)
-        counts = last - first + 1
-        # The frames of all ranges, one after another: first, first + 1 ... last.
-        before = np.cumsum(counts) - counts
-        self._marks[np.arange(counts.sum()) + np.repeat(first - before, counts)] = 1
+        self._marks[_frames_of(first, last - first + 1)] = 1
 
     def scrub_some(self, budget_bytes: int) -> int:
         """Zero free frames that hold old bytes, at most `budget_bytes`; return the bytes zeroed.
@@ -149,6 +151,13 @@ class FrameOwners:
             self._array[first << PAGE_SHIFT : end << PAGE_SHIFT] = 0
             self._marks[first:end] = 0
         self.scrubbed_bytes += len(frames) * PAGE_SIZE
+
+
+def _frames_of(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the frames of all runs, one after another: first, first + 1 ..."""
+    before = np.cumsum(counts) - counts
+    frames: NDArray[np.int64] = np.arange(counts.sum()) + np.repeat(first - before, counts)
+    return frames
 
 
 def _runs_of(frames: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
