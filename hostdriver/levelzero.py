@@ -4,6 +4,7 @@ from firmware.abi.extensions import Extension
 from hostdriver.api.context import Context
 from hostdriver.api.device import Device
 from hostdriver.api.driver import Driver, connect
+from hostdriver.api.external_structures import ExternalMemmapSysmemExtDesc
 from hostdriver.api.memory_structures import DeviceMemAllocDesc, HostMemAllocDesc
 from hostdriver.api.physical_handle import PhysicalMem
 from hostdriver.api.structures import (
@@ -112,6 +113,7 @@ __all__ = [
     "EventScopeFlags",
     "EventSyncModeFlags",
     "Extension",
+    "ExternalMemmapSysmemExtDesc",
     "ExternalMemoryTypeFlags",
     "FenceFlags",
     "HostMemAllocDesc",

@@ -209,14 +209,15 @@ class ProcessPages:
         """
         if not self._pid:
             raise PagesDeniedError("the client's process is in another PID namespace")
-        if size > physical_bytes():
-            raise PagesDeniedError(f"{size:#x} bytes are more than this machine has")
         try:
-            return self._first_bad(address, size, write=write)
+            bad = self._first_bad(address, size, write=write)
         except OSError as error:
             raise PagesDeniedError(
                 f"process {self._pid} does not let the device reach its memory: {error}"
             ) from error
+        if bad is None and size > physical_bytes():
+            raise PagesDeniedError(f"{size:#x} bytes are more than this machine has")
+        return bad
 
     def _first_bad(self, address: int, size: int, *, write: bool) -> int | None:
         position = address

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from firmware.abi.ids import VA_LIMIT
+from hostdriver.api.external_structures import ExternalMemmapSysmemExtDesc
 from hostdriver.api.structures import IpcMemHandleTypeExtDesc
+from hostdriver.api.system_memory import (
+    find_system_memory,
+    import_system_memory,
+    refuse_system_memory,
+)
 from hostdriver.api.validation import check_device, check_flags, check_handle_type, read_chain
 from hostdriver.core.allocations import AllocationKind
 from hostdriver.core.enums import DeviceMemAllocFlags, HostMemAllocFlags
@@ -27,6 +33,7 @@ if TYPE_CHECKING:
 
 _DEVICE_BIASES = DeviceMemAllocFlags.BIAS_CACHED | DeviceMemAllocFlags.BIAS_UNCACHED
 _HOST_BIASES = HostMemAllocFlags.BIAS_CACHED | HostMemAllocFlags.BIAS_UNCACHED
+_KNOWN: Final = (IpcMemHandleTypeExtDesc, ExternalMemmapSysmemExtDesc)
 _UNWRITABLE = HostMemAllocFlags.MEM_READ_ONLY | HostMemAllocFlags.BIAS_WRITE_COMBINED
 
 
@@ -58,6 +65,7 @@ async def allocate_device(
     if desc is None:
         raise null_pointer("device_desc")
     _check_chain(state, target, desc.p_next)
+    refuse_system_memory(state, desc.p_next)
     _check_device_flags(desc)
     _check_size(target, size)
     _check_alignment(alignment)
@@ -73,6 +81,9 @@ async def allocate_host(
 ) -> int:
     """Allocate host memory that every device reaches (zeMemAllocHost); arguments as before.
 
+    With a descriptor of system memory in the chain, memory that the application has becomes the
+    allocation (`import_system_memory`).
+
     Raises:
         ZeError: null descriptor; unknown flags or ones that exclude each other; size 0 or more than
             the device allows; an alignment that is no power of two; memory, descriptors, mappings
@@ -82,7 +93,12 @@ async def allocate_host(
     if desc is None:
         raise null_pointer("host_desc")
     _check_chain(state, target, desc.p_next)
-    flags = _check_host_flags(desc)
+    is_read_only = HostMemAllocFlags.MEM_READ_ONLY in _check_host_flags(desc)
+    if (own := find_system_memory(desc.p_next)) is not None:
+        _check_alignment(alignment)
+        return await import_system_memory(
+            state, target, own, size, alignment, read_only=is_read_only
+        )
     _check_size(target, size)
     _check_alignment(alignment)
     plan = Plan(
@@ -90,7 +106,7 @@ async def allocate_host(
         device=target.index,
         size=size,
         alignment=max(alignment, 1),
-        is_read_only=HostMemAllocFlags.MEM_READ_ONLY in flags,
+        is_read_only=is_read_only,
     )
     return (await make(state, plan)).start
 
@@ -115,7 +131,9 @@ async def allocate_shared(
         raise null_pointer("device_desc")
     if host_desc is None:
         raise null_pointer("host_desc")
-    _check_chain(state, target, [*device_desc.p_next, *host_desc.p_next])
+    chain = [*device_desc.p_next, *host_desc.p_next]
+    _check_chain(state, target, chain)
+    refuse_system_memory(state, chain)
     _check_device_flags(device_desc)
     flags = _check_host_flags(host_desc)
     _check_size(target, size)
@@ -134,8 +152,9 @@ async def allocate_shared(
 def _check_chain(
     state: DriverState, device: DeviceState, chain: Sequence[ChainedDesc | UnknownDesc]
 ) -> None:
-    for item in read_chain(state, chain, (IpcMemHandleTypeExtDesc,)):
-        check_handle_type(device, item)
+    for item in read_chain(state, chain, _KNOWN):
+        if isinstance(item, IpcMemHandleTypeExtDesc):
+            check_handle_type(device, item)
 
 
 def _check_device_flags(desc: DeviceMemAllocDesc) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hostdriver.api.exporting import revoke
 from hostdriver.api.validation import check_pointer
+from hostdriver.core.allocations import holder_of
 from hostdriver.core.failures import invalid_argument
 from hostdriver.core.making import unmake
 from hostdriver.core.results import Refusal, failed
@@ -37,16 +38,16 @@ def check_allocation(state: DriverState, ptr: int | None) -> Allocation:
         ZeError: null pointer; no allocation begins there; another thread frees it.
     """
     pointer = check_pointer(ptr)
-    entry = state.allocations.at(pointer)
-    if entry is None:
+    found = holder_of(state, pointer)
+    if found is None:
         raise invalid_argument(f"no memory that this driver allocated is at {pointer:#x}")
-    if entry.value.leaving:
-        raise invalid_argument(f"the memory at {entry.start:#x} is being freed by another thread")
-    if entry.start != pointer:
+    if found.leaving:
+        raise invalid_argument(f"the memory at {found.start:#x} is being freed by another thread")
+    if found.start != pointer:
         raise invalid_argument(
-            f"{pointer:#x} lies inside the memory that begins at {entry.start:#x}"
+            f"{pointer:#x} lies inside the memory that begins at {found.start:#x}"
         )
-    return entry.value
+    return found
 
 
 async def _put_handle(state: DriverState, allocation: Allocation) -> None:

@@ -63,8 +63,21 @@ class Allocation:
 
 def allocation_at(state: DriverState, address: int) -> Allocation | None:
     """Return the allocation of which `address` is a byte, unless it is about to go."""
-    entry = state.allocations.at(address)
-    if entry is None:
+    found = holder_of(state, address)
+    if found is None or found.leaving or address >= found.start + found.size:
         return None
-    found = entry.value
-    return found if address < found.start + found.size and not found.leaving else None
+    return found
+
+
+def holder_of(state: DriverState, address: int) -> Allocation | None:
+    """Return the allocation that takes `address`, also one that is about to go.
+
+    Of imports that overlap it is one that begins there, if any does.
+    """
+    entry = state.allocations.at(address)
+    found = None if entry is None else entry.value
+    if not state.overlaid or (found is not None and found.start == address):
+        return found
+    below = [item for item in state.overlaid if item.start <= address < item.end]
+    begins = next((item for item in below if item.start == address), None)
+    return begins or found or next(iter(below), None)

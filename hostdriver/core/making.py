@@ -15,6 +15,7 @@ from hostdriver.core.failures import out_of_host_memory
 from hostdriver.core.physical import MEDIUM_PAGE, page_size_for
 from hostdriver.core.questions import CloseDescriptor, MapDescriptor, ProtectNone
 from hostdriver.core.results import Refusal, failed
+from hostdriver.core.system_memory import take_out
 from hostdriver.core.undo import Undo
 from hostdriver.core.vaspace import align_up
 
@@ -87,6 +88,9 @@ async def unmake(state: DriverState, allocation: Allocation) -> None:
         Refusal: its device refused; it is still there.
         ZeError: its device is lost; it is still there.
     """
+    if allocation.kind is AllocationKind.IMPORTED:
+        await take_out(state, allocation)
+        return
     device = state.devices[allocation.device]
     allocation.leaving = True
     try:

@@ -190,6 +190,17 @@ class Faults(Question[tuple[FaultRecord, ...]], frozen=True):
 
 
 @final
+class FindMissing(Question["int | None"], frozen=True):
+    """Look whether a range of the application's own memory is still there.
+
+    Answer: the first address that it cannot read, or None.
+    """
+
+    va: int
+    size: int
+
+
+@final
 class StoreBytes(Question[None], frozen=True):
     """Copy bytes of the caller into memory that `MapDescriptor` mapped."""
 
@@ -218,6 +229,7 @@ ProcessQuestion: TypeAlias = (
     | MapDescriptor
     | ProtectNone
     | CloseDescriptor
+    | FindMissing
     | MakeTicket
     | ReadTicket
     | DropTicket

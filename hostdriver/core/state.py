@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from firmware.abi.control import SpaceCreate
 from firmware.abi.extensions import Extension
+from firmware.abi.ids import PAGE_SIZE
 from firmware.abi.replies import SpaceCreated
 from hostdriver.core.allocations import Allocation
 from hostdriver.core.calls import call
@@ -49,6 +50,8 @@ class ProcessFacts:
     devices: tuple[DeviceFacts, ...]
     arena: tuple[int, int] | None
     """Start and size of the address space that was reserved at once, without access."""
+    page_size: int = PAGE_SIZE
+    """Page size of the operating system."""
     disabled_extensions: Extension = _NO_EXTENSIONS
     """Extensions that this process does without."""
     socket: str = ""
@@ -91,6 +94,8 @@ class DriverState:
     reservations: IntervalMap[Reservation] = field(default_factory=IntervalMap[Reservation])
     mappings: IntervalMap[Mapping] = field(default_factory=IntervalMap[Mapping])
     allocations: IntervalMap[Allocation] = field(default_factory=IntervalMap[Allocation])
+    overlaid: list[Allocation] = field(default_factory=list[Allocation])
+    """Imports of the application's memory that overlap an allocation (profile `intel`)."""
     imports: IntervalMap[Import] = field(default_factory=IntervalMap[Import])
     exports: ExportTable = field(default_factory=ExportTable)
     physical: dict[int, PhysicalObject] = field(default_factory=dict[int, PhysicalObject])

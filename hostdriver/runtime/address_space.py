@@ -6,7 +6,7 @@ import errno
 from pathlib import Path
 from typing import Final, final
 
-from firmware.link.linux import map_at, reserve, reserve_again, unmap, view_at
+from firmware.link.linux import areas_of, map_at, reserve, reserve_again, unmap, view_at
 from hostdriver.core.failures import out_of_host_memory
 from hostdriver.core.vaspace import align_up
 
@@ -88,6 +88,15 @@ class AddressSpace:
             raise out_of_host_memory(
                 f"the mapping at {va:#x} cannot be removed: {error}"
             ) from error
+
+    def find_missing(self, va: int, size: int) -> int | None:
+        """Return the first address of a range that the process cannot read, or None."""
+        position = va
+        for area in areas_of(None, va, size):
+            if area.start > position or not area.readable:
+                break
+            position = area.end
+        return position if position < va + size else None
 
     def view(self, va: int, size: int) -> memoryview:
         """Return the bytes of a range that is mapped; using them after that ends the process."""

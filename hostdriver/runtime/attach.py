@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from firmware.abi.handshake import HandshakeStatus
 from firmware.link.client import connect
 from firmware.link.errors import AttachError, LinkError, Refused
+from firmware.link.linux import permit_tracing
 from hostdriver.core.results import ZeError, ZeResult
 from hostdriver.runtime.discovery import find_socket, nobody_listens, nobody_listens_at
 from hostdriver.runtime.ondemand import ensure_listener
@@ -49,6 +50,9 @@ def attach(
         ZeError: there is no emulator, or it refuses; nothing is left open.
     """
     title = name or Path(sys.argv[0] or sys.executable).name
+    # Where Yama guards processes the device could not reach memory that this one imports, and no
+    # other library could pull a handle's descriptor.
+    permit_tracing()
     # Errors hold what their causes say: a program without emulator sees one error and no chain.
     try:
         path = find_socket(socket)

@@ -100,6 +100,7 @@ class Process:
             pid=os.getpid(),
             devices=tuple(session.facts for session in runner.sessions),
             arena=runner.space.arena,
+            page_size=os.sysconf("SC_PAGE_SIZE"),
             disabled_extensions=disabled,
             socket=runner.socket,
         )

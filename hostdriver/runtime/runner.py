@@ -17,6 +17,7 @@ from hostdriver.core.questions import (
     Control,
     DropTicket,
     Faults,
+    FindMissing,
     LoadBytes,
     MakeTicket,
     MapDescriptor,
@@ -196,6 +197,8 @@ class Runner:
                 )
             case MakeTicket():
                 return make_ticket(question.content)
+            case FindMissing():
+                return self._space.find_missing(question.va, question.size)
             case ReadTicket():
                 return read_ticket(question.descriptor, question.size)
             case Release():

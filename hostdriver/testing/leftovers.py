@@ -54,6 +54,8 @@ def left_by_program(state: DriverState) -> Iterator[str]:
     for allocation in state.allocations:
         kind = allocation.value.kind.value
         yield f"{kind} allocation {allocation.start:#x} to {allocation.end:#x}"
+    for overlaid in state.overlaid:
+        yield f"import of system memory {overlaid.start:#x} to {overlaid.end:#x}"
     for imported in state.imports:
         yield f"import {imported.start:#x} to {imported.end:#x}"
     for physical in state.physical.values():

@@ -21,7 +21,7 @@ from device.shell.hostmemory import (
     SystemTokens,
 )
 from device.shell.limits import physical_bytes
-from firmware.link.linux import create_memory, protect
+from firmware.link.linux import create_memory, protect, reserve, unmap
 from firmware.link.sealed import create_sealed
 from tests.harness.children import child, hear, run_function, say
 
@@ -207,8 +207,17 @@ def test_a_probe_does_not_look_at_any_number_of_mappings() -> None:
         assert pages.probe(address, MOST_AREAS * PAGE, write=False) is None
         with pytest.raises(PagesDeniedError, match=f"more than {MOST_AREAS} mappings"):
             pages.probe(address, 2 * MOST_AREAS * PAGE, write=False)
+
+
+def test_more_pages_than_the_machine_has_are_denied() -> None:
+    size = physical_bytes() + PAGE
+    address = reserve(size)
+    protect(address, size, mmap.PROT_READ)
+    try:
         with pytest.raises(PagesDeniedError, match="machine"):
-            pages.probe(address, physical_bytes() + PAGE, write=False)
+            ProcessPages(os.getpid()).probe(address, size, write=False)
+    finally:
+        unmap(address, size)
 
 
 def test_a_process_that_ended_has_no_pages() -> None:

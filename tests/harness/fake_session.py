@@ -46,7 +46,9 @@ def spec_block(**changes: int) -> SpecBlock:
         "page_sizes": 0x40211000,
         "timer_hz": 1_000_000_000,
         "extensions": int(
-            Extension.EXT_IPC_MEM_HANDLE_TYPE | Extension.EXT_IPC_PHYS_MEM_HANDLE_RANGE
+            Extension.EXT_EXTERNAL_MEMMAP_SYSMEM
+            | Extension.EXT_IPC_MEM_HANDLE_TYPE
+            | Extension.EXT_IPC_PHYS_MEM_HANDLE_RANGE
         ),
         "profile": 0,
         "copy_engine_count": 2,
@@ -252,6 +254,8 @@ class FakeSession:
                 count = int(command.kind is c.ObjectKind.SYSTEM)
                 descriptors = (1000 + number,) * count
                 reply = object_created(number, command.size_bytes, count)
+            case c.SegmentRegister():
+                reply = object_created(number, command.size_bytes, 0)
             case c.Map() | c.Unmap() | c.Protect() | c.ProtectList():
                 self._note_mapping(command)
                 reply = r.Mapped(**head, page_count=1)

@@ -1,0 +1,159 @@
+"""The application's own memory as an allocation: registered and mapped where it stands.
+
+Nothing is copied and nothing kept: the device reads and writes the pages themselves. With profile
+`intel` imports may overlap. Their pages stand in the device's tables once; whoever is freed first
+takes them along.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from firmware.abi.control import (
+    Map,
+    ObjectFlags,
+    ObjectKind,
+    SegmentRegister,
+    SegmentUnregister,
+    Unmap,
+)
+from firmware.abi.ids import ALL_RIGHTS, PAGE_SIZE, Rights
+from firmware.abi.replies import Done, Mapped, ObjectCreated
+from hostdriver.core.allocations import Allocation, AllocationKind
+from hostdriver.core.calls import call
+from hostdriver.core.questions import FindMissing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hostdriver.core.state import DeviceState, DriverState
+
+
+async def bring_in(
+    state: DriverState, device: DeviceState, start: int, size: int, *, read_only: bool
+) -> None:
+    """Make an allocation of the application's pages at their own address.
+
+    Args:
+        state: the process.
+        device: who is to reach them.
+        start: first address, on a page.
+        size: bytes, whole pages.
+        read_only: whether the device may only read them.
+
+    Raises:
+        Refusal: memory that the device cannot reach or that is mapped already, no room for page
+            tables; nothing is left then.
+        ZeError: the device is lost.
+    """
+    register = SegmentRegister(
+        request=0,
+        kind=ObjectKind.CLIENT_PAGES,
+        flags=ObjectFlags.READ_ONLY if read_only else ObjectFlags.NONE,
+        address=start,
+        size_bytes=size,
+    )
+    object_id = (await call(device.index, register, ObjectCreated)).object_id
+    try:
+        await _map(state, device, start, size, object_id, read_only=read_only)
+    except Exception:
+        await _unregister(device, object_id)
+        raise
+    allocation = Allocation(
+        id=state.next_id(),
+        kind=AllocationKind.IMPORTED,
+        start=start,
+        size=size,
+        reserved=size,
+        device=device.index,
+        object_id=object_id,
+        page_size=PAGE_SIZE,
+        in_arena=False,
+    )
+    _enter(state, allocation)
+
+
+async def take_out(state: DriverState, allocation: Allocation) -> None:
+    """End an allocation of the application's pages; the memory and its bytes stay as they are.
+
+    Memory that is gone already is noted.
+
+    Raises:
+        Refusal: no room to split a page of the device's tables; it is still there.
+        ZeError: the device is lost; it is still there.
+    """
+    device = state.devices[allocation.device]
+    allocation.leaving = True
+    try:
+        await _unmap(device, allocation.start, allocation.size)
+    except BaseException:
+        allocation.leaving = False
+        raise
+    await _unregister(device, allocation.object_id)
+    _remove(state, allocation)
+    missing = await FindMissing(allocation.start, allocation.size)
+    if missing is not None:
+        state.note = (
+            f"the application took its memory at {missing:#x} away before it freed the allocation"
+            f" at {allocation.start:#x}, which uses it"
+        )
+
+
+def system_memory_in(state: DriverState, start: int, end: int) -> Iterator[Allocation]:
+    """Iterate over the imports that share an address with [start, end)."""
+    for entry in state.allocations.overlapping(start, end):
+        if entry.value.kind is AllocationKind.IMPORTED:
+            yield entry.value
+    for other in state.overlaid:
+        if other.start < end and start < other.end:
+            yield other
+
+
+def _enter(state: DriverState, allocation: Allocation) -> None:
+    if any(state.allocations.overlapping(allocation.start, allocation.end)):
+        state.overlaid.append(allocation)
+    else:
+        state.allocations.insert(allocation.start, allocation.end, allocation)
+
+
+def _remove(state: DriverState, allocation: Allocation) -> None:
+    """Forget an import; those that only it kept out of the table of allocations come in."""
+    if allocation in state.overlaid:
+        state.overlaid.remove(allocation)
+        return
+    state.allocations.remove(allocation.start)
+    waiting, state.overlaid = state.overlaid, []
+    for other in waiting:
+        _enter(state, other)
+
+
+async def _map(
+    state: DriverState,
+    device: DeviceState,
+    start: int,
+    size: int,
+    object_id: int,
+    *,
+    read_only: bool,
+) -> None:
+    if any(system_memory_in(state, start, start + size)):
+        # Their pages are these pages: mapped anew, at the same address.
+        await _unmap(device, start, size)
+    command = Map(
+        request=0,
+        vmid=device.vmid,
+        rights=Rights.READ if read_only else ALL_RIGHTS,
+        va=start,
+        size_bytes=size,
+        object_id=object_id,
+        object_offset=0,
+    )
+    await call(device.index, command, Mapped)
+
+
+async def _unmap(device: DeviceState, start: int, size: int) -> None:
+    await call(device.index, Unmap(request=0, vmid=device.vmid, va=start, size_bytes=size), Mapped)
+
+
+async def _unregister(device: DeviceState, object_id: int) -> None:
+    await call(device.index, SegmentUnregister(request=0, object_id=object_id), Done)
