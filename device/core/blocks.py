@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, final
 
 from device.core.acknowledge import Acknowledgements
+from device.core.allocator import Allocator
 from device.core.configuration import Configuration
 from device.core.engine import Scheduler
 from device.core.errors import InternalError
@@ -14,6 +15,7 @@ from device.core.ids import Ids
 from device.core.mapping import Mapper
 from device.core.memory import MemoryController
 from device.core.queues import Queues
+from device.core.releases import Releases
 from device.core.reports import Reports
 from device.core.sessions import Sessions
 from device.core.sharing import ExportTable
@@ -73,6 +75,7 @@ class Blocks:
             spaces=spaces,
             store=store,
             mapper=mapper,
+            allocator=Allocator(store, spaces, mapper, Releases(acknowledgements)),
             queues=queues,
             exports=exports,
             reports=Reports(state, configuration, memory, scheduler, spaces, store, exports),

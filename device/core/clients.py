@@ -8,6 +8,7 @@ from device.core.control import ControlRing
 from device.core.doorbells import Doorbells
 from device.core.engine import EngineClient
 from device.core.registerpage import RegisterPage
+from device.core.releasecount import ReleaseCount
 from device.core.ringpool import RingPool
 from firmware.abi.handshake import Purpose
 from firmware.abi.ids import PAGE_SIZE
@@ -60,6 +61,7 @@ class Client:
         "purpose",
         "queues",
         "registers",
+        "released",
         "rung",
         "spaces",
         "vram_bytes",
@@ -107,6 +109,8 @@ class Client:
         """Destroyed queues with a chunk in flight."""
         self.lost: Status | None = None
         """Why its session ended, if it did."""
+        self.released = ReleaseCount()
+        """Its releases that wait behind work."""
         self.rung = True
         """Its bell was rung: every ring is to be looked at."""
 

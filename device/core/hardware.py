@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 if TYPE_CHECKING:
+    from device.core.allocator import Allocator
     from device.core.configuration import Configuration
     from device.core.mapping import Mapper
     from device.core.queues import Queues
@@ -29,6 +30,7 @@ class Hardware:
     spaces: Spaces
     store: ObjectStore
     mapper: Mapper
+    allocator: Allocator
     queues: Queues
     exports: ExportTable
     reports: Reports

@@ -161,6 +161,10 @@ class Intervals(Generic[B]):
             backing.mapping_count += 1
         self.total += sum(sizes)
 
+    def beginning_at(self, start: int) -> Piece[B] | None:
+        """Return the interval that begins at an address, or None."""
+        return self._piece(start) if start in self._sizes else None
+
     def inside(self, start: int, size: int) -> list[Piece[B]]:
         """Return what lies in a range, in order, clipped to it."""
         columns = self.columns_inside(start, size)

@@ -53,6 +53,7 @@ class MemoryObject:
         "object_id",
         "owned",
         "page_size",
+        "releasing",
         "runs",
         "size",
     )
@@ -87,10 +88,17 @@ class MemoryObject:
         self.export_count = 0
         self.owned = True
         """Whether its client still has it."""
+        self.releasing = False
+        """Whether a release of it waits behind work."""
         self.holders = 1
         self._free = free
         self._starts: Sequence[int] = ()
         self._entries: Sequence[int] = ()
+
+    @property
+    def is_registered(self) -> bool:
+        """Whether it is the client's own memory, made known by SEGMENT_REGISTER."""
+        return self.kind in (ObjectKind.CLIENT_DESCRIPTOR, ObjectKind.CLIENT_PAGES)
 
     @property
     def vram_bytes(self) -> int:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, final
 from device.core.errors import DeviceError, InvariantError, MemoryFault
 from device.core.memory import FileWindow, PagesWindow
 from device.core.objects import MemoryObject
-from device.core.ports import HostMemoryError, PagesDeniedError
+from device.core.ports import HostMemoryError
+from device.core.storechecks import check_flags, check_kind, check_size, probe
 from firmware.abi.control import ObjectFlags, ObjectKind
 from firmware.abi.handshake import DescriptorNote
 from firmware.abi.ids import PAGE_SIZE, Feature
@@ -77,9 +78,23 @@ class ObjectStore:
     ) -> MemoryObject:
         """Make an object for a client; a memory file is on its way to the client then.
 
+        Arguments and errors are those of `make` and `deliver`.
+        """
+        memory = self.make(client, kind, flags, size, page_size)
+        try:
+            self.deliver(client, request, memory)
+        except DeviceError:
+            self.destroy(client, memory.object_id, registered=False)
+            raise
+        return memory
+
+    def make(
+        self, client: Client, kind: ObjectKind, flags: ObjectFlags, size: int, page_size: int
+    ) -> MemoryObject:
+        """Make an object for a client, who is to get its memory file, if any, by `deliver`.
+
         Args:
             client: who will own it.
-            request: number of the request, which the descriptor travels under.
             kind: VRAM or SYSTEM.
             flags: DATA_DESCRIPTOR (VRAM only) or READ_ONLY (SYSTEM only).
             size: bytes, a multiple of 4 KiB.
@@ -89,8 +104,8 @@ class ObjectStore:
             DeviceError: UNSUPPORTED, BAD_RANGE, BAD_ALIGNMENT, LIMIT, OUT_OF_DEVICE_MEMORY,
                 OUT_OF_HOST_MEMORY.
         """
-        _check_kind(kind, flags)
-        _check_size(size)
+        check_kind(kind, flags)
+        check_size(size)
         if page_size and page_size not in self._page_sizes:
             raise DeviceError(Status.BAD_ALIGNMENT, page_size, sum(self._page_sizes))
         self._check_count(client)
@@ -99,8 +114,27 @@ class ObjectStore:
             runs = self._memory.allocate(size, client.client_id, page_size or PAGE_SIZE)
             memory.place_in_vram(runs, self._page_sizes)
         else:
-            self._place_in_file(client, request, memory)
+            self._place_in_file(client, memory)
         return self._enter(client, memory)
+
+    def deliver(self, client: Client, request: int, memory: MemoryObject) -> None:
+        """Send a new object's memory file, if it has one, to its client.
+
+        Args:
+            client: who owns it.
+            request: number of the request, which the descriptor travels under.
+            memory: the object.
+
+        Raises:
+            DeviceError: OUT_OF_HOST_MEMORY when the file cannot be sent.
+        """
+        if memory.file is None:
+            return
+        note = DescriptorNote(
+            request=request, count=1, object_id=memory.object_id, size_bytes=memory.size
+        )
+        if not client.port.send_descriptors(note, [memory.file]):
+            raise DeviceError(Status.OUT_OF_HOST_MEMORY, memory.size)
 
     def register_file(
         self, client: Client, request: int, flags: ObjectFlags, offset: int, size: int
@@ -117,8 +151,8 @@ class ObjectStore:
         if file is None or isinstance(file, str):
             raise DeviceError(Status.BAD_DESCRIPTOR)
         try:
-            _check_flags(flags, ObjectFlags.READ_ONLY)
-            _check_size(size)
+            check_flags(flags, ObjectFlags.READ_ONLY)
+            check_size(size)
             if offset % PAGE_SIZE:
                 raise DeviceError(Status.BAD_ALIGNMENT, offset, PAGE_SIZE)
             if offset + size > file.size:
@@ -145,17 +179,17 @@ class ObjectStore:
             DeviceError: BAD_RANGE, BAD_ALIGNMENT, UNSUPPORTED, LIMIT; CLIENT_MEMORY (detail: first
                 address that cannot be reached); PERMISSION.
         """
-        _check_flags(flags, ObjectFlags.READ_ONLY)
+        check_flags(flags, ObjectFlags.READ_ONLY)
         if not client.features & Feature.CLIENT_MEMORY:
             raise DeviceError(Status.UNSUPPORTED, ObjectKind.CLIENT_PAGES)
-        _check_size(size)
+        check_size(size)
         if address % PAGE_SIZE:
             raise DeviceError(Status.BAD_ALIGNMENT, address, PAGE_SIZE)
         if address + size > _ADDRESS_LIMIT:
             raise DeviceError(Status.BAD_RANGE, address)
         self._check_count(client)
         read_only = flags is ObjectFlags.READ_ONLY
-        _probe(client, address, size, write=not read_only)
+        probe(client, address, size, write=not read_only)
         memory = self._new(client, ObjectKind.CLIENT_PAGES, flags, size)
         window = PagesWindow(client.port.pages, address, size, read_only=read_only)
         self._place_on_bus(memory, window, beside=address)
@@ -173,8 +207,7 @@ class ObjectStore:
             DeviceError: BAD_OBJECT; IN_USE (detail: number of mappings).
         """
         memory = client.objects.get(object_id)
-        kinds = (ObjectKind.CLIENT_DESCRIPTOR, ObjectKind.CLIENT_PAGES)
-        if memory is None or (memory.kind in kinds) is not registered:
+        if memory is None or memory.is_registered is not registered:
             raise DeviceError(Status.BAD_OBJECT, object_id)
         if memory.mapping_count:
             raise DeviceError(Status.IN_USE, memory.mapping_count)
@@ -215,8 +248,8 @@ class ObjectStore:
         client.keep(memory)
         return memory
 
-    def _place_in_file(self, client: Client, request: int, memory: MemoryObject) -> None:
-        """Give an object a memory file and send it to the client; nothing is left on failure."""
+    def _place_in_file(self, client: Client, memory: MemoryObject) -> None:
+        """Give an object a memory file; nothing is left on failure."""
         if memory.kind is ObjectKind.VRAM:
             # Frames that nobody uses: they make the file count as device memory, exactly.
             memory.runs = self._memory.allocate(memory.size, client.client_id)
@@ -229,11 +262,6 @@ class ObjectStore:
         try:
             read_only = memory.flags is ObjectFlags.READ_ONLY
             self._place_on_bus(memory, FileWindow(file.view, read_only=read_only))
-            note = DescriptorNote(
-                request=request, count=1, object_id=memory.object_id, size_bytes=memory.size
-            )
-            if not client.port.send_descriptors(note, [file]):
-                raise DeviceError(Status.OUT_OF_HOST_MEMORY, memory.size)
         except DeviceError:
             self._give_back(memory)
             raise
@@ -254,36 +282,3 @@ class ObjectStore:
             self._memory.free(memory.runs)
         if memory.file is not None:
             memory.file.close()
-
-
-def _check_kind(kind: ObjectKind, flags: ObjectFlags) -> None:
-    if kind is ObjectKind.VRAM:
-        _check_flags(flags, ObjectFlags.DATA_DESCRIPTOR)
-    elif kind is ObjectKind.SYSTEM:
-        _check_flags(flags, ObjectFlags.READ_ONLY)
-    else:
-        raise DeviceError(Status.UNSUPPORTED, kind)
-
-
-def _check_flags(flags: ObjectFlags, allowed: ObjectFlags) -> None:
-    if flags is not ObjectFlags.NONE and flags is not allowed:
-        raise DeviceError(Status.UNSUPPORTED, flags, allowed)
-
-
-def _check_size(size: int) -> None:
-    if size == 0:
-        raise DeviceError(Status.BAD_RANGE, size, PAGE_SIZE)
-    if size % PAGE_SIZE:
-        raise DeviceError(Status.BAD_ALIGNMENT, size, PAGE_SIZE)
-
-
-def _probe(client: Client, address: int, size: int, *, write: bool) -> None:
-    if not client.port.pid:
-        # Another PID namespace: the device has no name for that process.
-        raise DeviceError(Status.PERMISSION, address)
-    try:
-        bad = client.port.pages.probe(address, size, write=write)
-    except PagesDeniedError as error:
-        raise DeviceError(Status.PERMISSION, address) from error
-    if bad is not None:
-        raise DeviceError(Status.CLIENT_MEMORY, bad)

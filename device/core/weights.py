@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from firmware.abi.control import (
+    Allocate,
     ControlCommand,
     ControlOpcode,
     Export,
@@ -20,6 +21,7 @@ from firmware.abi.control import (
     Protect,
     ProtectList,
     Query,
+    Release,
     SegmentRegister,
     Unmap,
     UnmapList,
@@ -49,10 +51,12 @@ _MEASURES: Final[Mapping[int, _Measure]] = dict(
     (
         *(_measure(record, "count", 6) for record in (MapList, UnmapList, ProtectList)),
         # Pages of 4 KiB, in the worst case.
-        *(_measure(record, "size_bytes", 26) for record in (Map, Unmap, Protect, ExportOpen)),
+        *(_measure(record, "size_bytes", 26) for record in (Map, Unmap, Release)),
+        *(_measure(record, "size_bytes", 26) for record in (Protect, ExportOpen)),
         *(_measure(record, "size_bytes", 24) for record in (Query, Export)),
         # Bytes to be zeroed, or areas of a process to be looked at.
-        *(_measure(record, "size_bytes", 22) for record in (ObjectCreate, SegmentRegister)),
+        *(_measure(record, "size_bytes", 22) for record in (ObjectCreate, Allocate)),
+        _measure(SegmentRegister, "size_bytes", 22),
     )
 )
 _FIXED: Final[Mapping[int, int]] = dict.fromkeys(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, final
 
 from device.core.errors import DeviceError
 from device.core.firmware import Pending, refusal
+from device.mcu.allocation_commands import AllocationCommands
 from device.mcu.info_commands import OBSERVER_OPCODES, InfoCommands
 from device.mcu.memory_commands import MemoryCommands
 from device.mcu.queue_commands import QueueCommands
@@ -31,6 +32,7 @@ class ReferenceFirmware:
         groups = (
             InfoCommands(hardware),
             MemoryCommands(hardware),
+            AllocationCommands(hardware),
             QueueCommands(hardware),
             SharingCommands(hardware),
         )

@@ -187,6 +187,8 @@ enum emuzero_control_opcode {
     EMUZERO_CONTROL_OPCODE_OBJECT_DESTROY = 0x21,
     EMUZERO_CONTROL_OPCODE_SEGMENT_REGISTER = 0x22,
     EMUZERO_CONTROL_OPCODE_SEGMENT_UNREGISTER = 0x23,
+    EMUZERO_CONTROL_OPCODE_ALLOCATE = 0x24,
+    EMUZERO_CONTROL_OPCODE_RELEASE = 0x25,
     EMUZERO_CONTROL_OPCODE_MAP = 0x30,
     EMUZERO_CONTROL_OPCODE_MAP_LIST = 0x31,
     EMUZERO_CONTROL_OPCODE_UNMAP = 0x32,
@@ -221,6 +223,13 @@ enum emuzero_object_kind {
 enum emuzero_queue_kind {
     EMUZERO_QUEUE_KIND_COPY = 0x0, /* Copy engines. */
     EMUZERO_QUEUE_KIND_COMPUTE = 0x1, /* Compute engines. */
+};
+
+/* When RELEASE answers while submitted commands still name the memory. */
+enum emuzero_release_mode {
+    /* At once; the memory goes when the last of them is done. */
+    EMUZERO_RELEASE_MODE_BEHIND_WORK = 0x0,
+    EMUZERO_RELEASE_MODE_WAIT = 0x1, /* When the memory has gone. */
 };
 
 /* What GET_PROPERTIES and GET_STATISTICS tell about; the payload then holds the record. */
@@ -1332,6 +1341,63 @@ EMUZERO_FIELD_(emuzero_control_segment_unregister, request, 0x4);
 EMUZERO_FIELD_(emuzero_control_segment_unregister, object_id, 0x8);
 EMUZERO_FIELD_(emuzero_control_segment_unregister, reserved_10, 0x10);
 
+/* Make a memory object and map all of it at a virtual address, both or neither. A SYSTEM
+ * object's descriptor travels on the socket with the reply. */
+struct emuzero_control_allocate {
+    uint16_t opcode; /* 0x00: `ControlOpcode` of the command. */
+    uint8_t reserved_02[2]; /* 0x02: Reserved, must be zero. */
+    uint32_t request; /* 0x04: Chosen by the driver, returned in the reply. */
+    uint32_t vmid; /* 0x08: Address space. */
+    uint32_t kind; /* 0x0c: VRAM or SYSTEM. */
+    uint32_t flags; /* 0x10: How it is made. */
+    uint32_t rights; /* 0x14: Rights of the mapping. */
+    uint64_t va; /* 0x18: First virtual address. */
+    uint64_t size_bytes; /* 0x20: Size, a multiple of 4 KiB. */
+    uint64_t page_size; /* 0x28: Preferred page size: frames come in runs of this many bytes. */
+    uint8_t reserved_30[16]; /* 0x30: Reserved, must be zero. */
+};
+#define EMUZERO_CONTROL_ALLOCATE_OPCODE 36
+EMUZERO_SIZE_(emuzero_control_allocate, 64);
+EMUZERO_FIELD_(emuzero_control_allocate, opcode, 0x0);
+EMUZERO_FIELD_(emuzero_control_allocate, reserved_02, 0x2);
+EMUZERO_FIELD_(emuzero_control_allocate, request, 0x4);
+EMUZERO_FIELD_(emuzero_control_allocate, vmid, 0x8);
+EMUZERO_FIELD_(emuzero_control_allocate, kind, 0xc);
+EMUZERO_FIELD_(emuzero_control_allocate, flags, 0x10);
+EMUZERO_FIELD_(emuzero_control_allocate, rights, 0x14);
+EMUZERO_FIELD_(emuzero_control_allocate, va, 0x18);
+EMUZERO_FIELD_(emuzero_control_allocate, size_bytes, 0x20);
+EMUZERO_FIELD_(emuzero_control_allocate, page_size, 0x28);
+EMUZERO_FIELD_(emuzero_control_allocate, reserved_30, 0x30);
+
+/* Unmap an object and give it up, once no submitted command names its addresses. The object
+ * must be mapped at `va` from its first to its last byte, and nowhere else. Commands count
+ * that stood in a ring of the address space when this one was taken: they run as if nothing
+ * had happened. Memory lives on while exports hold it. */
+struct emuzero_control_release {
+    uint16_t opcode; /* 0x00: `ControlOpcode` of the command. */
+    uint8_t reserved_02[2]; /* 0x02: Reserved, must be zero. */
+    uint32_t request; /* 0x04: Chosen by the driver, returned in the reply. */
+    uint32_t vmid; /* 0x08: Address space. */
+    uint32_t mode; /* 0x0c: When to answer. */
+    uint64_t va; /* 0x10: First virtual address. */
+    uint64_t size_bytes; /* 0x18: Size of the object. */
+    /* 0x20: Object that ALLOCATE, OBJECT_CREATE or SEGMENT_REGISTER made. */
+    uint64_t object_id;
+    uint8_t reserved_28[24]; /* 0x28: Reserved, must be zero. */
+};
+#define EMUZERO_CONTROL_RELEASE_OPCODE 37
+EMUZERO_SIZE_(emuzero_control_release, 64);
+EMUZERO_FIELD_(emuzero_control_release, opcode, 0x0);
+EMUZERO_FIELD_(emuzero_control_release, reserved_02, 0x2);
+EMUZERO_FIELD_(emuzero_control_release, request, 0x4);
+EMUZERO_FIELD_(emuzero_control_release, vmid, 0x8);
+EMUZERO_FIELD_(emuzero_control_release, mode, 0xc);
+EMUZERO_FIELD_(emuzero_control_release, va, 0x10);
+EMUZERO_FIELD_(emuzero_control_release, size_bytes, 0x18);
+EMUZERO_FIELD_(emuzero_control_release, object_id, 0x20);
+EMUZERO_FIELD_(emuzero_control_release, reserved_28, 0x28);
+
 /* Map part of an object at a virtual address. */
 struct emuzero_control_map {
     uint16_t opcode; /* 0x00: `ControlOpcode` of the command. */
@@ -1716,6 +1782,47 @@ EMUZERO_FIELD_(emuzero_reply_object_created, bus_address, 0x18);
 EMUZERO_FIELD_(emuzero_reply_object_created, page_size, 0x20);
 EMUZERO_FIELD_(emuzero_reply_object_created, descriptors, 0x28);
 EMUZERO_FIELD_(emuzero_reply_object_created, reserved_2c, 0x2c);
+
+/* Answer to ALLOCATE. */
+struct emuzero_reply_allocated {
+    uint16_t opcode; /* 0x00: Opcode of the command that is answered (as it was found). */
+    uint16_t status; /* 0x02: Outcome. */
+    uint32_t request; /* 0x04: Request number of the command. */
+    uint64_t object_id; /* 0x08: The new object. */
+    uint64_t page_size; /* 0x10: Page size that its memory allows. */
+    uint64_t bus_address; /* 0x18: First bus address (system memory), else zero. */
+    uint64_t released; /* 0x20: Releases of this client up to this number are done. */
+    uint32_t descriptors; /* 0x28: Descriptors on the socket under this request number. */
+    uint8_t reserved_2c[20]; /* 0x2c: Reserved, must be zero. */
+};
+EMUZERO_SIZE_(emuzero_reply_allocated, 64);
+EMUZERO_FIELD_(emuzero_reply_allocated, opcode, 0x0);
+EMUZERO_FIELD_(emuzero_reply_allocated, status, 0x2);
+EMUZERO_FIELD_(emuzero_reply_allocated, request, 0x4);
+EMUZERO_FIELD_(emuzero_reply_allocated, object_id, 0x8);
+EMUZERO_FIELD_(emuzero_reply_allocated, page_size, 0x10);
+EMUZERO_FIELD_(emuzero_reply_allocated, bus_address, 0x18);
+EMUZERO_FIELD_(emuzero_reply_allocated, released, 0x20);
+EMUZERO_FIELD_(emuzero_reply_allocated, descriptors, 0x28);
+EMUZERO_FIELD_(emuzero_reply_allocated, reserved_2c, 0x2c);
+
+/* Answer to RELEASE. */
+struct emuzero_reply_released {
+    uint16_t opcode; /* 0x00: Opcode of the command that is answered (as it was found). */
+    uint16_t status; /* 0x02: Outcome. */
+    uint32_t request; /* 0x04: Request number of the command. */
+    /* 0x08: Number of this release while it waits behind work; 0: it is done. */
+    uint64_t number;
+    uint64_t released; /* 0x10: Releases of this client up to this number are done. */
+    uint8_t reserved_18[40]; /* 0x18: Reserved, must be zero. */
+};
+EMUZERO_SIZE_(emuzero_reply_released, 64);
+EMUZERO_FIELD_(emuzero_reply_released, opcode, 0x0);
+EMUZERO_FIELD_(emuzero_reply_released, status, 0x2);
+EMUZERO_FIELD_(emuzero_reply_released, request, 0x4);
+EMUZERO_FIELD_(emuzero_reply_released, number, 0x8);
+EMUZERO_FIELD_(emuzero_reply_released, released, 0x10);
+EMUZERO_FIELD_(emuzero_reply_released, reserved_18, 0x18);
 
 /* Answer to MAP, UNMAP, PROTECT and their lists. */
 struct emuzero_reply_mapped {

@@ -24,7 +24,7 @@ class Decoder(Protocol[RecordT_co]):
 
 
 def opcode_table(header: type[RecordT]) -> Mapping[int, type[RecordT]]:
-    """Return every record that was declared under `header`, by opcode, in order of declaration.
+    """Return every record that was declared under `header`, in the order of opcodes.
 
     Raises:
         TypeError: two records with the same opcode.
@@ -36,7 +36,7 @@ def opcode_table(header: type[RecordT]) -> Mapping[int, type[RecordT]]:
             other = table[opcode].__name__
             raise TypeError(f"{record.__name__} and {other} share opcode {opcode:#x}")
         table[opcode] = record
-    return MappingProxyType(table)
+    return MappingProxyType(dict(sorted(table.items())))
 
 
 def opcode_decoder(family: str, table: Mapping[int, type[RecordT]]) -> Decoder[RecordT]:

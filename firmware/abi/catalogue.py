@@ -23,6 +23,7 @@ from firmware.abi.control import (
     ObjectKind,
     QueueKind,
     RangeExtent,
+    ReleaseMode,
     Subject,
     TranslationExtent,
 )
@@ -100,6 +101,7 @@ ENUMS: Final[tuple[type[IntEnum], ...]] = (
     ControlOpcode,
     ObjectKind,
     QueueKind,
+    ReleaseMode,
     Subject,
     InvalidateScope,
     WorkOpcode,

@@ -11,6 +11,7 @@ from typing import Final
 from firmware.abi._family import opcode_decoder, opcode_table
 from firmware.abi._record import wire
 from firmware.abi._wire import U32, U64, raw
+from firmware.abi.control_allocation import Allocate, Release
 from firmware.abi.control_extents import MapExtent, RangeExtent, TranslationExtent
 from firmware.abi.control_kinds import (
     ControlCommand,
@@ -19,6 +20,7 @@ from firmware.abi.control_kinds import (
     ObjectFlags,
     ObjectKind,
     QueueKind,
+    ReleaseMode,
     Subject,
 )
 from firmware.abi.ids import CONTROL_MESSAGE_SIZE, Rights
@@ -229,6 +231,7 @@ decode_control: Final = opcode_decoder("ControlCommand", CONTROL_COMMANDS)
 __all__ = [
     "CONTROL_COMMANDS",
     "SIZE",
+    "Allocate",
     "ControlCommand",
     "ControlOpcode",
     "Export",
@@ -254,6 +257,8 @@ __all__ = [
     "QueueKind",
     "QueueReset",
     "RangeExtent",
+    "Release",
+    "ReleaseMode",
     "SegmentRegister",
     "SegmentUnregister",
     "SpaceCreate",

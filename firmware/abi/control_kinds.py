@@ -19,6 +19,8 @@ class ControlOpcode(IntEnum):
     OBJECT_DESTROY = 0x21
     SEGMENT_REGISTER = 0x22
     SEGMENT_UNREGISTER = 0x23
+    ALLOCATE = 0x24
+    RELEASE = 0x25
     MAP = 0x30
     MAP_LIST = 0x31
     UNMAP = 0x32
@@ -60,6 +62,15 @@ class ObjectFlags(IntFlag):
     """VRAM object with a memory file of its own that can be passed on (external memory)."""
     READ_ONLY = 2
     """The device may only read."""
+
+
+class ReleaseMode(IntEnum):
+    """When RELEASE answers while submitted commands still name the memory."""
+
+    BEHIND_WORK = 0
+    """At once; the memory goes when the last of them is done."""
+    WAIT = 1
+    """When the memory has gone."""
 
 
 class QueueKind(IntEnum):

@@ -55,6 +55,23 @@ class ObjectCreated(Reply, size=SIZE):
     descriptors: int = wire(U32, "Descriptors on the socket under this request number.")
 
 
+class Allocated(Reply, size=SIZE):
+    """Answer to ALLOCATE."""
+
+    object_id: int = wire(U64, "The new object.")
+    page_size: int = wire(U64, "Page size that its memory allows.")
+    bus_address: int = wire(U64, "First bus address (system memory), else zero.")
+    released: int = wire(U64, "Releases of this client up to this number are done.")
+    descriptors: int = wire(U32, "Descriptors on the socket under this request number.")
+
+
+class Released(Reply, size=SIZE):
+    """Answer to RELEASE."""
+
+    number: int = wire(U64, "Number of this release while it waits behind work; 0: it is done.")
+    released: int = wire(U64, "Releases of this client up to this number are done.")
+
+
 class Mapped(Reply, size=SIZE):
     """Answer to MAP, UNMAP, PROTECT and their lists."""
 
@@ -123,6 +140,8 @@ REPLIES: Final[dict[ControlOpcode, type[Reply]]] = {
     ControlOpcode.OBJECT_DESTROY: Done,
     ControlOpcode.SEGMENT_REGISTER: ObjectCreated,
     ControlOpcode.SEGMENT_UNREGISTER: Done,
+    ControlOpcode.ALLOCATE: Allocated,
+    ControlOpcode.RELEASE: Released,
     ControlOpcode.MAP: Mapped,
     ControlOpcode.MAP_LIST: Mapped,
     ControlOpcode.UNMAP: Mapped,

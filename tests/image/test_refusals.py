@@ -115,7 +115,7 @@ ENTRY: list[Case] = [
     (put("header", "e_entry", 0x8000_1000), BootError.NO_ENTRY, 0x8000_1000, "0x8000_1000"),
     (put("header", "e_entry", 0x8000_2000), BootError.NO_ENTRY, 0x8000_2000, "executable segment"),
     (put("header", "e_entry", 0x8000_0002), BootError.NO_ENTRY, 0x8000_0002, "multiple of 4"),
-    (put("header", "e_entry", 0x8000_0218), BootError.NO_ENTRY, 0x8000_0218, "inside the code"),
+    (put("header", "e_entry", 0x8000_0228), BootError.NO_ENTRY, 0x8000_0228, "inside the code"),
     (put("header", "e_entry", HUGE), BootError.NO_ENTRY, 0xFFFF_FFFF, "executable segment"),
     (put("p0", "p_flags", 4), BootError.NO_ENTRY, 0x8000_0000, "executable segment"),
     (put("p0", "p_type", 0), BootError.NO_ENTRY, 0x8000_0000, "executable segment"),

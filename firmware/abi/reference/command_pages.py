@@ -11,6 +11,7 @@ from firmware.abi.control import (
     ObjectKind,
     QueueKind,
     RangeExtent,
+    ReleaseMode,
     Subject,
     TranslationExtent,
 )
@@ -123,6 +124,7 @@ COMMAND_PAGES: Final = (
             ObjectKind,
             ObjectFlags,
             QueueKind,
+            ReleaseMode,
             Subject,
             InvalidateScope,
         ),

@@ -1,0 +1,118 @@
+"""Which commands of a queue, taken or waiting, name addresses of a range."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from device.core.engine.steps import Activity
+from firmware.abi.batch import decode_many
+from firmware.abi.work import (
+    Advise,
+    Copy,
+    CopyRegion,
+    Fill,
+    MemoryWrite,
+    Prefetch,
+    TimestampWrite,
+    WorkCommand,
+    WorkFlags,
+)
+from firmware.link.errors import BadTail
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from device.core.engine.queue import WorkQueue
+    from firmware.abi.batch import Rows
+
+MOST_SCANNED: Final = 4096
+"""Commands of one queue that are looked at; of more than that, all count as if they named it."""
+_WORD: Final = 8
+_CLIENT_FLAG: Final = {
+    "source": np.uint16(WorkFlags.CLIENT_SOURCE),
+    "destination": np.uint16(WorkFlags.CLIENT_DESTINATION),
+}
+
+
+class _Side(NamedTuple):
+    """One operand of a kind of command."""
+
+    record: type[WorkCommand]
+    field: str
+    size: str | None = "size_bytes"
+    """Field of its size; None for a word, empty for a box."""
+
+
+_SIDES: Final = (
+    _Side(Copy, "source"),
+    _Side(Copy, "destination"),
+    _Side(CopyRegion, "source", ""),
+    _Side(CopyRegion, "destination", ""),
+    _Side(Fill, "destination"),
+    _Side(TimestampWrite, "destination", None),
+    _Side(MemoryWrite, "destination", None),
+    _Side(Prefetch, "address"),
+    _Side(Advise, "address"),
+)
+
+
+def last_naming(queue: WorkQueue, va: int, size: int) -> int:
+    """Return the seqno of the last command of a queue that names an address of a range.
+
+    Returns:
+        A seqno above `queue.completed`; or 0 when no command that will still run names one.
+    """
+    if queue.activity in (Activity.STOPPED, Activity.GONE):
+        return 0
+    try:
+        waiting = queue.consumer.available()
+    except BadTail:
+        # Its next turn stops it.
+        return 0
+    in_hand = queue.taken - queue.completed
+    if not waiting and not in_hand:
+        return 0
+    if waiting > MOST_SCANNED:
+        return queue.taken + waiting
+    entries = queue.consumer.peek(waiting) if waiting else b""
+    if queue.command is not None:
+        entries = queue.command.pack() + entries
+    named = np.flatnonzero(_names(entries, va, va + size))
+    return queue.completed + int(named[-1]) + 1 if len(named) else 0
+
+
+def _names(entries: bytes, first: int, end: int) -> NDArray[np.bool_]:
+    """Return for each entry whether it names an address of [first, end)."""
+    heads = decode_many(Copy, entries)
+    opcodes, flags = heads["opcode"], heads["flags"]
+    named = np.zeros(len(heads), np.bool_)
+    for side in _SIDES:
+        which = opcodes == int(side.record.OPCODE)
+        if not which.any():
+            continue
+        if side.field in _CLIENT_FLAG:
+            # The client's own addresses, which no page table maps.
+            which &= flags & _CLIENT_FLAG[side.field] == 0
+        rows = decode_many(side.record, entries)
+        start = rows[side.field]
+        length = _length(rows, side)
+        behind = start + length
+        # What passes the end of the addresses faults; it counts as naming everything from there on.
+        reaches = (behind > np.uint64(first)) | (behind < start)
+        named |= which & (start < np.uint64(end)) & reaches & (length > 0)
+    return named
+
+
+def _length(rows: Rows, side: _Side) -> NDArray[np.uint64]:
+    """Return how many bytes from the address of an operand on belong to it."""
+    if side.size is None:
+        return np.full(len(rows), _WORD, np.uint64)
+    if side.size:
+        return np.asarray(rows[side.size], np.uint64)
+    one = np.uint64(1)
+    columns = ("width", "height", "depth", f"{side.field}_row_pitch", f"{side.field}_slice_pitch")
+    width, height, depth, row, piece = (rows[name].astype(np.uint64) for name in columns)
+    # No rows or slices is a command that faults; whatever it then seems to name does not matter.
+    return np.asarray(width + (height - one) * row + (depth - one) * piece, np.uint64)
