@@ -204,6 +204,11 @@ enum emuzero_control_opcode {
     EMUZERO_CONTROL_OPCODE_EXPORT_OPEN = 0x51,
     EMUZERO_CONTROL_OPCODE_EXPORT_CLOSE = 0x52,
     EMUZERO_CONTROL_OPCODE_EXPORT_PUT = 0x53,
+    EMUZERO_CONTROL_OPCODE_FENCE_POOL_CREATE = 0x60,
+    EMUZERO_CONTROL_OPCODE_FENCE_POOL_CLOSE = 0x61,
+    EMUZERO_CONTROL_OPCODE_FENCE_POOL_EXPORT = 0x62,
+    EMUZERO_CONTROL_OPCODE_FENCE_POOL_OPEN = 0x63,
+    EMUZERO_CONTROL_OPCODE_FENCE_POOL_REVOKE = 0x64,
 };
 
 /* What stands behind a memory object. */
@@ -265,6 +270,9 @@ enum emuzero_work_opcode {
     EMUZERO_WORK_OPCODE_TIMESTAMP_WRITE = 0x12,
     EMUZERO_WORK_OPCODE_MEMORY_WRITE = 0x13,
     EMUZERO_WORK_OPCODE_BARRIER = 0x14,
+    EMUZERO_WORK_OPCODE_MEMORY_WAIT = 0x15,
+    EMUZERO_WORK_OPCODE_MEMORY_ADD = 0x16,
+    EMUZERO_WORK_OPCODE_FENCE_TIMES = 0x17,
     EMUZERO_WORK_OPCODE_PREFETCH = 0x20,
     EMUZERO_WORK_OPCODE_ADVISE = 0x21,
 };
@@ -309,6 +317,8 @@ enum emuzero_fault_reason {
     EMUZERO_FAULT_REASON_MALFORMED_ENTRY = 0x7,
     /* The client's own page is gone, or not readable or writable any more. */
     EMUZERO_FAULT_REASON_CLIENT_MEMORY = 0x8,
+    /* The fence that the command waits for ended early; `detail` is its status. */
+    EMUZERO_FAULT_REASON_FENCE_LOST = 0x9,
 };
 
 /* What a handle names. */
@@ -363,6 +373,12 @@ enum emuzero_export_kind {
 #define EMUZERO_WORK_FLAGS_CLIENT_SOURCE UINT64_C(0x2)
 /* `destination` is an address of the client's process that no page table maps. */
 #define EMUZERO_WORK_FLAGS_CLIENT_DESTINATION UINT64_C(0x4)
+/* FENCE_WRITE: store the time into `start_ticks`, and nothing else. */
+#define EMUZERO_WORK_FLAGS_STAMP_START UINT64_C(0x8)
+/* FENCE_WRITE: leave `start_ticks` as it is; the end is stored later than it. */
+#define EMUZERO_WORK_FLAGS_KEEP_START UINT64_C(0x10)
+/* FENCE_WRITE: a value that is not above the slot's is not stored (counters). */
+#define EMUZERO_WORK_FLAGS_RAISE_ONLY UINT64_C(0x20)
 
 /* Bit of each extension: `EXT_NAME` is `ZE_extension_name`, `EXP_NAME` experimental. */
 #define EMUZERO_EXTENSION_EXP_BANDWIDTH_PROPERTIES UINT64_C(0x1)
@@ -711,13 +727,17 @@ EMUZERO_FIELD_(emuzero_spec_block, memory_clock_mhz, 0xb0);
 EMUZERO_FIELD_(emuzero_spec_block, core_clock_mhz, 0xb4);
 EMUZERO_FIELD_(emuzero_spec_block, reserved_b8, 0xb8);
 
-/* One fence: waiters compare `value`, 64 bits, signalled when value >= target. */
+/* One fence: waiters compare `value`, 64 bits, signalled when value >= target. Hosts add to
+ * `host_sleepers` atomically: slots of a pool are slept on by several processes. A count
+ * that a killed process leaves too high costs a needless wake-up and nothing else. */
 struct emuzero_fence_slot {
     uint64_t value; /* 0x00: Seqno reached. */
     uint32_t status; /* 0x08: `Status` of what ended the fence early, else 0. */
     uint32_t host_sleepers; /* 0x0c: Host threads asleep on the low half of `value` (futex). */
-    uint32_t device_waits; /* 0x10: Rings of the device that wait for this slot. */
-    uint8_t reserved_14[44]; /* 0x14: Reserved, must be zero. */
+    uint32_t device_waits; /* 0x10: Rings of all devices that wait for this slot. */
+    uint8_t reserved_14[4]; /* 0x14: Reserved, must be zero. */
+    uint64_t armed; /* 0x18: Counters: value that the last signal asked for will store. */
+    uint8_t reserved_20[32]; /* 0x20: Reserved, must be zero. */
     uint64_t start_ticks; /* 0x40: Device time when the signalling command began. */
     uint64_t end_ticks; /* 0x48: Device time when the signalling command ended. */
     uint8_t reserved_50[48]; /* 0x50: Reserved, must be zero. */
@@ -728,6 +748,8 @@ EMUZERO_FIELD_(emuzero_fence_slot, status, 0x8);
 EMUZERO_FIELD_(emuzero_fence_slot, host_sleepers, 0xc);
 EMUZERO_FIELD_(emuzero_fence_slot, device_waits, 0x10);
 EMUZERO_FIELD_(emuzero_fence_slot, reserved_14, 0x14);
+EMUZERO_FIELD_(emuzero_fence_slot, armed, 0x18);
+EMUZERO_FIELD_(emuzero_fence_slot, reserved_20, 0x20);
 EMUZERO_FIELD_(emuzero_fence_slot, start_ticks, 0x40);
 EMUZERO_FIELD_(emuzero_fence_slot, end_ticks, 0x48);
 EMUZERO_FIELD_(emuzero_fence_slot, reserved_50, 0x50);
@@ -1711,6 +1733,88 @@ EMUZERO_FIELD_(emuzero_control_export_put, request, 0x4);
 EMUZERO_FIELD_(emuzero_control_export_put, token, 0x8);
 EMUZERO_FIELD_(emuzero_control_export_put, reserved_18, 0x18);
 
+/* Make a pool of zeroed slots. */
+struct emuzero_control_fence_pool_create {
+    uint16_t opcode; /* 0x00: `ControlOpcode` of the command. */
+    uint8_t reserved_02[2]; /* 0x02: Reserved, must be zero. */
+    uint32_t request; /* 0x04: Chosen by the driver, returned in the reply. */
+    uint32_t slot_count; /* 0x08: Slots, at least one. */
+    uint8_t reserved_0c[52]; /* 0x0c: Reserved, must be zero. */
+};
+#define EMUZERO_CONTROL_FENCE_POOL_CREATE_OPCODE 96
+EMUZERO_SIZE_(emuzero_control_fence_pool_create, 64);
+EMUZERO_FIELD_(emuzero_control_fence_pool_create, opcode, 0x0);
+EMUZERO_FIELD_(emuzero_control_fence_pool_create, reserved_02, 0x2);
+EMUZERO_FIELD_(emuzero_control_fence_pool_create, request, 0x4);
+EMUZERO_FIELD_(emuzero_control_fence_pool_create, slot_count, 0x8);
+EMUZERO_FIELD_(emuzero_control_fence_pool_create, reserved_0c, 0xc);
+
+/* Give a pool up, made or opened; what this client exported of it opens no more. IN_USE
+ * while a queue of this client waits for one of its slots. The memory lives on while other
+ * clients have the pool. */
+struct emuzero_control_fence_pool_close {
+    uint16_t opcode; /* 0x00: `ControlOpcode` of the command. */
+    uint8_t reserved_02[2]; /* 0x02: Reserved, must be zero. */
+    uint32_t request; /* 0x04: Chosen by the driver, returned in the reply. */
+    uint32_t pool; /* 0x08: Fence pool. */
+    uint8_t reserved_0c[52]; /* 0x0c: Reserved, must be zero. */
+};
+#define EMUZERO_CONTROL_FENCE_POOL_CLOSE_OPCODE 97
+EMUZERO_SIZE_(emuzero_control_fence_pool_close, 64);
+EMUZERO_FIELD_(emuzero_control_fence_pool_close, opcode, 0x0);
+EMUZERO_FIELD_(emuzero_control_fence_pool_close, reserved_02, 0x2);
+EMUZERO_FIELD_(emuzero_control_fence_pool_close, request, 0x4);
+EMUZERO_FIELD_(emuzero_control_fence_pool_close, pool, 0x8);
+EMUZERO_FIELD_(emuzero_control_fence_pool_close, reserved_0c, 0xc);
+
+/* Give a pool a new random token by which any client of the emulator can open it. */
+struct emuzero_control_fence_pool_export {
+    uint16_t opcode; /* 0x00: `ControlOpcode` of the command. */
+    uint8_t reserved_02[2]; /* 0x02: Reserved, must be zero. */
+    uint32_t request; /* 0x04: Chosen by the driver, returned in the reply. */
+    uint32_t pool; /* 0x08: Fence pool. */
+    uint8_t reserved_0c[52]; /* 0x0c: Reserved, must be zero. */
+};
+#define EMUZERO_CONTROL_FENCE_POOL_EXPORT_OPCODE 98
+EMUZERO_SIZE_(emuzero_control_fence_pool_export, 64);
+EMUZERO_FIELD_(emuzero_control_fence_pool_export, opcode, 0x0);
+EMUZERO_FIELD_(emuzero_control_fence_pool_export, reserved_02, 0x2);
+EMUZERO_FIELD_(emuzero_control_fence_pool_export, request, 0x4);
+EMUZERO_FIELD_(emuzero_control_fence_pool_export, pool, 0x8);
+EMUZERO_FIELD_(emuzero_control_fence_pool_export, reserved_0c, 0xc);
+
+/* Open a pool; every open gives a number of its own. */
+struct emuzero_control_fence_pool_open {
+    uint16_t opcode; /* 0x00: `ControlOpcode` of the command. */
+    uint8_t reserved_02[2]; /* 0x02: Reserved, must be zero. */
+    uint32_t request; /* 0x04: Chosen by the driver, returned in the reply. */
+    uint8_t token[16]; /* 0x08: Token of the pool. */
+    uint8_t reserved_18[40]; /* 0x18: Reserved, must be zero. */
+};
+#define EMUZERO_CONTROL_FENCE_POOL_OPEN_OPCODE 99
+EMUZERO_SIZE_(emuzero_control_fence_pool_open, 64);
+EMUZERO_FIELD_(emuzero_control_fence_pool_open, opcode, 0x0);
+EMUZERO_FIELD_(emuzero_control_fence_pool_open, reserved_02, 0x2);
+EMUZERO_FIELD_(emuzero_control_fence_pool_open, request, 0x4);
+EMUZERO_FIELD_(emuzero_control_fence_pool_open, token, 0x8);
+EMUZERO_FIELD_(emuzero_control_fence_pool_open, reserved_18, 0x18);
+
+/* Take a token back: it opens no more; who has the pool keeps it. */
+struct emuzero_control_fence_pool_revoke {
+    uint16_t opcode; /* 0x00: `ControlOpcode` of the command. */
+    uint8_t reserved_02[2]; /* 0x02: Reserved, must be zero. */
+    uint32_t request; /* 0x04: Chosen by the driver, returned in the reply. */
+    uint8_t token[16]; /* 0x08: Token of the pool; must be this client's. */
+    uint8_t reserved_18[40]; /* 0x18: Reserved, must be zero. */
+};
+#define EMUZERO_CONTROL_FENCE_POOL_REVOKE_OPCODE 100
+EMUZERO_SIZE_(emuzero_control_fence_pool_revoke, 64);
+EMUZERO_FIELD_(emuzero_control_fence_pool_revoke, opcode, 0x0);
+EMUZERO_FIELD_(emuzero_control_fence_pool_revoke, reserved_02, 0x2);
+EMUZERO_FIELD_(emuzero_control_fence_pool_revoke, request, 0x4);
+EMUZERO_FIELD_(emuzero_control_fence_pool_revoke, token, 0x8);
+EMUZERO_FIELD_(emuzero_control_fence_pool_revoke, reserved_18, 0x18);
+
 /* The command was carried out; it has no results. */
 struct emuzero_reply_done {
     uint16_t opcode; /* 0x00: Opcode of the command that is answered (as it was found). */
@@ -1963,6 +2067,43 @@ EMUZERO_FIELD_(emuzero_reply_invalidated, request, 0x4);
 EMUZERO_FIELD_(emuzero_reply_invalidated, entry_count, 0x8);
 EMUZERO_FIELD_(emuzero_reply_invalidated, reserved_10, 0x10);
 
+/* Answer to FENCE_POOL_CREATE and FENCE_POOL_OPEN. */
+struct emuzero_reply_fence_pool_opened {
+    uint16_t opcode; /* 0x00: Opcode of the command that is answered (as it was found). */
+    uint16_t status; /* 0x02: Outcome. */
+    uint32_t request; /* 0x04: Request number of the command. */
+    uint32_t pool; /* 0x08: Number of the pool in this client's commands, above zero. */
+    /* 0x0c: Its slots (`FenceSlot`), from the first byte of its file on. */
+    uint32_t slot_count;
+    uint64_t size_bytes; /* 0x10: Size of its file. */
+    uint32_t descriptors; /* 0x18: Descriptors on the socket under this request number. */
+    uint8_t reserved_1c[36]; /* 0x1c: Reserved, must be zero. */
+};
+EMUZERO_SIZE_(emuzero_reply_fence_pool_opened, 64);
+EMUZERO_FIELD_(emuzero_reply_fence_pool_opened, opcode, 0x0);
+EMUZERO_FIELD_(emuzero_reply_fence_pool_opened, status, 0x2);
+EMUZERO_FIELD_(emuzero_reply_fence_pool_opened, request, 0x4);
+EMUZERO_FIELD_(emuzero_reply_fence_pool_opened, pool, 0x8);
+EMUZERO_FIELD_(emuzero_reply_fence_pool_opened, slot_count, 0xc);
+EMUZERO_FIELD_(emuzero_reply_fence_pool_opened, size_bytes, 0x10);
+EMUZERO_FIELD_(emuzero_reply_fence_pool_opened, descriptors, 0x18);
+EMUZERO_FIELD_(emuzero_reply_fence_pool_opened, reserved_1c, 0x1c);
+
+/* Answer to FENCE_POOL_EXPORT. */
+struct emuzero_reply_fence_pool_exported {
+    uint16_t opcode; /* 0x00: Opcode of the command that is answered (as it was found). */
+    uint16_t status; /* 0x02: Outcome. */
+    uint32_t request; /* 0x04: Request number of the command. */
+    uint8_t token[16]; /* 0x08: Capability that opens the pool. */
+    uint8_t reserved_18[40]; /* 0x18: Reserved, must be zero. */
+};
+EMUZERO_SIZE_(emuzero_reply_fence_pool_exported, 64);
+EMUZERO_FIELD_(emuzero_reply_fence_pool_exported, opcode, 0x0);
+EMUZERO_FIELD_(emuzero_reply_fence_pool_exported, status, 0x2);
+EMUZERO_FIELD_(emuzero_reply_fence_pool_exported, request, 0x4);
+EMUZERO_FIELD_(emuzero_reply_fence_pool_exported, token, 0x8);
+EMUZERO_FIELD_(emuzero_reply_fence_pool_exported, reserved_18, 0x18);
+
 /* Do nothing. */
 struct emuzero_work_nop {
     uint16_t opcode; /* 0x00: `WorkOpcode` of the command. */
@@ -2053,7 +2194,8 @@ EMUZERO_FIELD_(emuzero_work_fill, pattern, 0x18);
 EMUZERO_FIELD_(emuzero_work_fill, pattern_size, 0x28);
 EMUZERO_FIELD_(emuzero_work_fill, reserved_2c, 0x2c);
 
-/* Store `value` and device time into a fence slot and wake its waiters. */
+/* Store `value` and device time into a fence slot and wake its waiters. A queue that stops
+ * or ends before it came to this command stores its `Status` into the slot instead. */
 struct emuzero_work_fence_write {
     uint16_t opcode; /* 0x00: `WorkOpcode` of the command. */
     uint16_t flags; /* 0x02: Modifiers. */
@@ -2073,7 +2215,8 @@ EMUZERO_FIELD_(emuzero_work_fence_write, slot, 0xc);
 EMUZERO_FIELD_(emuzero_work_fence_write, value, 0x10);
 EMUZERO_FIELD_(emuzero_work_fence_write, reserved_18, 0x18);
 
-/* Hold this ring until a fence slot's value is at least `value`; other rings go on. */
+/* Hold this ring until a fence slot's value is at least `value`; other rings go on. It
+ * faults when the fence ended early: nobody is going to raise the value. */
 struct emuzero_work_fence_wait {
     uint16_t opcode; /* 0x00: `WorkOpcode` of the command. */
     uint16_t flags; /* 0x02: Modifiers. */
@@ -2140,6 +2283,63 @@ EMUZERO_FIELD_(emuzero_work_barrier, opcode, 0x0);
 EMUZERO_FIELD_(emuzero_work_barrier, flags, 0x2);
 EMUZERO_FIELD_(emuzero_work_barrier, tag, 0x4);
 EMUZERO_FIELD_(emuzero_work_barrier, reserved_08, 0x8);
+
+/* Hold this ring until the 64-bit value at a virtual address is at least `value`. Whoever
+ * stores there need not tell the device, which looks at it every millisecond at least. */
+struct emuzero_work_memory_wait {
+    uint16_t opcode; /* 0x00: `WorkOpcode` of the command. */
+    uint16_t flags; /* 0x02: Modifiers. */
+    uint32_t tag; /* 0x04: Free for the driver: appears in fault records and traces. */
+    uint64_t source; /* 0x08: Virtual address, a multiple of 8. */
+    uint64_t value; /* 0x10: Value to wait for. */
+    uint8_t reserved_18[40]; /* 0x18: Reserved, must be zero. */
+};
+#define EMUZERO_WORK_MEMORY_WAIT_OPCODE 21
+EMUZERO_SIZE_(emuzero_work_memory_wait, 64);
+EMUZERO_FIELD_(emuzero_work_memory_wait, opcode, 0x0);
+EMUZERO_FIELD_(emuzero_work_memory_wait, flags, 0x2);
+EMUZERO_FIELD_(emuzero_work_memory_wait, tag, 0x4);
+EMUZERO_FIELD_(emuzero_work_memory_wait, source, 0x8);
+EMUZERO_FIELD_(emuzero_work_memory_wait, value, 0x10);
+EMUZERO_FIELD_(emuzero_work_memory_wait, reserved_18, 0x18);
+
+/* Add to the 64-bit value at a virtual address (mod 2^64). */
+struct emuzero_work_memory_add {
+    uint16_t opcode; /* 0x00: `WorkOpcode` of the command. */
+    uint16_t flags; /* 0x02: Modifiers. */
+    uint32_t tag; /* 0x04: Free for the driver: appears in fault records and traces. */
+    uint64_t destination; /* 0x08: Virtual address, a multiple of 8. */
+    uint64_t value; /* 0x10: What to add. */
+    uint8_t reserved_18[40]; /* 0x18: Reserved, must be zero. */
+};
+#define EMUZERO_WORK_MEMORY_ADD_OPCODE 22
+EMUZERO_SIZE_(emuzero_work_memory_add, 64);
+EMUZERO_FIELD_(emuzero_work_memory_add, opcode, 0x0);
+EMUZERO_FIELD_(emuzero_work_memory_add, flags, 0x2);
+EMUZERO_FIELD_(emuzero_work_memory_add, tag, 0x4);
+EMUZERO_FIELD_(emuzero_work_memory_add, destination, 0x8);
+EMUZERO_FIELD_(emuzero_work_memory_add, value, 0x10);
+EMUZERO_FIELD_(emuzero_work_memory_add, reserved_18, 0x18);
+
+/* Store start and end of a fence slot, twice one after the other (32 bytes), at an address. */
+struct emuzero_work_fence_times {
+    uint16_t opcode; /* 0x00: `WorkOpcode` of the command. */
+    uint16_t flags; /* 0x02: Modifiers. */
+    uint32_t tag; /* 0x04: Free for the driver: appears in fault records and traces. */
+    uint32_t pool; /* 0x08: Fence pool; 0 is the client's segment. */
+    uint32_t slot; /* 0x0c: Slot in the pool. */
+    uint64_t destination; /* 0x10: Virtual address, a multiple of 8. */
+    uint8_t reserved_18[40]; /* 0x18: Reserved, must be zero. */
+};
+#define EMUZERO_WORK_FENCE_TIMES_OPCODE 23
+EMUZERO_SIZE_(emuzero_work_fence_times, 64);
+EMUZERO_FIELD_(emuzero_work_fence_times, opcode, 0x0);
+EMUZERO_FIELD_(emuzero_work_fence_times, flags, 0x2);
+EMUZERO_FIELD_(emuzero_work_fence_times, tag, 0x4);
+EMUZERO_FIELD_(emuzero_work_fence_times, pool, 0x8);
+EMUZERO_FIELD_(emuzero_work_fence_times, slot, 0xc);
+EMUZERO_FIELD_(emuzero_work_fence_times, destination, 0x10);
+EMUZERO_FIELD_(emuzero_work_fence_times, reserved_18, 0x18);
 
 /* Bring translations of a range into the TLB; faults where the range is not mapped. */
 struct emuzero_work_prefetch {

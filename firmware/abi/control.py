@@ -13,6 +13,13 @@ from firmware.abi._record import wire
 from firmware.abi._wire import U32, U64, raw
 from firmware.abi.control_allocation import Allocate, Release
 from firmware.abi.control_extents import MapExtent, RangeExtent, TranslationExtent
+from firmware.abi.control_fences import (
+    FencePoolClose,
+    FencePoolCreate,
+    FencePoolExport,
+    FencePoolOpen,
+    FencePoolRevoke,
+)
 from firmware.abi.control_kinds import (
     ControlCommand,
     ControlOpcode,
@@ -238,6 +245,11 @@ __all__ = [
     "ExportClose",
     "ExportOpen",
     "ExportPut",
+    "FencePoolClose",
+    "FencePoolCreate",
+    "FencePoolExport",
+    "FencePoolOpen",
+    "FencePoolRevoke",
     "GetProperties",
     "GetStatistics",
     "InvalidateScope",

@@ -36,6 +36,11 @@ class ControlOpcode(IntEnum):
     EXPORT_OPEN = 0x51
     EXPORT_CLOSE = 0x52
     EXPORT_PUT = 0x53
+    FENCE_POOL_CREATE = 0x60
+    FENCE_POOL_CLOSE = 0x61
+    FENCE_POOL_EXPORT = 0x62
+    FENCE_POOL_OPEN = 0x63
+    FENCE_POOL_REVOKE = 0x64
 
 
 class ObjectKind(IntEnum):

@@ -29,6 +29,8 @@ class FaultReason(IntEnum):
     """Reserved bits, unknown values or a torn contiguous group in a page-table entry."""
     CLIENT_MEMORY = 8
     """The client's own page is gone, or not readable or writable any more."""
+    FENCE_LOST = 9
+    """The fence that the command waits for ended early; `detail` is its status."""
 
 
 class FaultRecord(Record, size=64):

@@ -130,6 +130,21 @@ class Invalidated(Reply, size=SIZE):
     entry_count: int = wire(U64, "TLB entries that were forgotten.")
 
 
+class FencePoolOpened(Reply, size=SIZE):
+    """Answer to FENCE_POOL_CREATE and FENCE_POOL_OPEN."""
+
+    pool: int = wire(U32, "Number of the pool in this client's commands, above zero.")
+    slot_count: int = wire(U32, "Its slots (`FenceSlot`), from the first byte of its file on.")
+    size_bytes: int = wire(U64, "Size of its file.")
+    descriptors: int = wire(U32, "Descriptors on the socket under this request number.")
+
+
+class FencePoolExported(Reply, size=SIZE):
+    """Answer to FENCE_POOL_EXPORT."""
+
+    token: bytes = wire(raw(16), "Capability that opens the pool.")
+
+
 REPLIES: Final[dict[ControlOpcode, type[Reply]]] = {
     ControlOpcode.NOP: Done,
     ControlOpcode.GET_PROPERTIES: Statistics,
@@ -157,6 +172,11 @@ REPLIES: Final[dict[ControlOpcode, type[Reply]]] = {
     ControlOpcode.EXPORT_OPEN: Opened,
     ControlOpcode.EXPORT_CLOSE: Done,
     ControlOpcode.EXPORT_PUT: Done,
+    ControlOpcode.FENCE_POOL_CREATE: FencePoolOpened,
+    ControlOpcode.FENCE_POOL_CLOSE: Done,
+    ControlOpcode.FENCE_POOL_EXPORT: FencePoolExported,
+    ControlOpcode.FENCE_POOL_OPEN: FencePoolOpened,
+    ControlOpcode.FENCE_POOL_REVOKE: Done,
 }
 """Record that answers each operation when its status is OK."""
 

@@ -77,12 +77,17 @@ class SpecBlock(Record, size=512):
 
 
 class FenceSlot(Record, size=128):
-    """One fence: waiters compare `value`, 64 bits, signalled when value >= target."""
+    """One fence: waiters compare `value`, 64 bits, signalled when value >= target.
+
+    Hosts add to `host_sleepers` atomically: slots of a pool are slept on by several processes. A
+    count that a killed process leaves too high costs a needless wake-up and nothing else.
+    """
 
     value: int = wire(U64, "Seqno reached.")
     status: int = wire(U32, "`Status` of what ended the fence early, else 0.", shown=Status)
     host_sleepers: int = wire(U32, "Host threads asleep on the low half of `value` (futex).")
-    device_waits: int = wire(U32, "Rings of the device that wait for this slot.")
+    device_waits: int = wire(U32, "Rings of all devices that wait for this slot.")
+    armed: int = wire(U64, "Counters: value that the last signal asked for will store.", at=0x18)
     start_ticks: int = wire(U64, "Device time when the signalling command began.", at=0x40)
     end_ticks: int = wire(U64, "Device time when the signalling command ended.")
 
@@ -92,5 +97,6 @@ FENCE_VALUE: Final = offset_of(FenceSlot, "value")
 FENCE_STATUS: Final = offset_of(FenceSlot, "status")
 FENCE_HOST_SLEEPERS: Final = offset_of(FenceSlot, "host_sleepers")
 FENCE_DEVICE_WAITS: Final = offset_of(FenceSlot, "device_waits")
+FENCE_ARMED: Final = offset_of(FenceSlot, "armed")
 FENCE_START_TICKS: Final = offset_of(FenceSlot, "start_ticks")
 FENCE_END_TICKS: Final = offset_of(FenceSlot, "end_ticks")

@@ -25,6 +25,9 @@ class WorkOpcode(IntEnum):
     TIMESTAMP_WRITE = 0x12
     MEMORY_WRITE = 0x13
     BARRIER = 0x14
+    MEMORY_WAIT = 0x15
+    MEMORY_ADD = 0x16
+    FENCE_TIMES = 0x17
     PREFETCH = 0x20
     ADVISE = 0x21
 
@@ -40,6 +43,12 @@ class WorkFlags(IntFlag):
     """`source` is an address of the client's process that no page table maps."""
     CLIENT_DESTINATION = 4
     """`destination` is an address of the client's process that no page table maps."""
+    STAMP_START = 8
+    """FENCE_WRITE: store the time into `start_ticks`, and nothing else."""
+    KEEP_START = 16
+    """FENCE_WRITE: leave `start_ticks` as it is; the end is stored later than it."""
+    RAISE_ONLY = 32
+    """FENCE_WRITE: a value that is not above the slot's is not stored (counters)."""
 
 
 class Advice(IntEnum):
@@ -116,7 +125,11 @@ class Fill(WorkCommand, size=SIZE, opcode=WorkOpcode.FILL):
 
 
 class FenceWrite(WorkCommand, size=SIZE, opcode=WorkOpcode.FENCE_WRITE):
-    """Store `value` and device time into a fence slot and wake its waiters."""
+    """Store `value` and device time into a fence slot and wake its waiters.
+
+    A queue that stops or ends before it came to this command stores its `Status` into the slot
+    instead.
+    """
 
     pool: int = wire(U32, "Fence pool; 0 is the client's segment.")
     slot: int = wire(U32, "Slot in the pool.")
@@ -124,7 +137,10 @@ class FenceWrite(WorkCommand, size=SIZE, opcode=WorkOpcode.FENCE_WRITE):
 
 
 class FenceWait(WorkCommand, size=SIZE, opcode=WorkOpcode.FENCE_WAIT):
-    """Hold this ring until a fence slot's value is at least `value`; other rings go on."""
+    """Hold this ring until a fence slot's value is at least `value`; other rings go on.
+
+    It faults when the fence ended early: nobody is going to raise the value.
+    """
 
     pool: int = wire(U32, "Fence pool; 0 is the client's segment.")
     slot: int = wire(U32, "Slot in the pool.")
@@ -142,6 +158,31 @@ class MemoryWrite(WorkCommand, size=SIZE, opcode=WorkOpcode.MEMORY_WRITE):
 
     destination: int = wire(U64, "Virtual address, a multiple of 8.")
     value: int = wire(U64, "Value to store.")
+
+
+class MemoryWait(WorkCommand, size=SIZE, opcode=WorkOpcode.MEMORY_WAIT):
+    """Hold this ring until the 64-bit value at a virtual address is at least `value`.
+
+    Whoever stores there need not tell the device, which looks at it every millisecond at least.
+    """
+
+    source: int = wire(U64, "Virtual address, a multiple of 8.")
+    value: int = wire(U64, "Value to wait for.")
+
+
+class MemoryAdd(WorkCommand, size=SIZE, opcode=WorkOpcode.MEMORY_ADD):
+    """Add to the 64-bit value at a virtual address (mod 2^64)."""
+
+    destination: int = wire(U64, "Virtual address, a multiple of 8.")
+    value: int = wire(U64, "What to add.")
+
+
+class FenceTimes(WorkCommand, size=SIZE, opcode=WorkOpcode.FENCE_TIMES):
+    """Store start and end of a fence slot, twice one after the other (32 bytes), at an address."""
+
+    pool: int = wire(U32, "Fence pool; 0 is the client's segment.")
+    slot: int = wire(U32, "Slot in the pool.")
+    destination: int = wire(U64, "Virtual address, a multiple of 8.")
 
 
 class Barrier(WorkCommand, size=SIZE, opcode=WorkOpcode.BARRIER):
