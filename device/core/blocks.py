@@ -10,6 +10,7 @@ from device.core.allocator import Allocator
 from device.core.configuration import Configuration
 from device.core.engine import Scheduler
 from device.core.errors import InternalError
+from device.core.fencepools import FencePools
 from device.core.hardware import Hardware
 from device.core.ids import Ids
 from device.core.mapping import Mapper
@@ -70,6 +71,9 @@ class Blocks:
         mapper = Mapper(spaces, scheduler, acknowledgements)
         exports = ExportTable(ports.tokens, memory, spaces, mapper, configuration, ids)
         queues = Queues(spaces, scheduler, acknowledgements, configuration, ids)
+        fence_pools = FencePools(
+            ports.tokens, ports.pool_tokens, ports.system_memory, scheduler, configuration
+        )
         hardware = Hardware(
             configuration=configuration,
             spaces=spaces,
@@ -78,6 +82,7 @@ class Blocks:
             allocator=Allocator(store, spaces, mapper, Releases(acknowledgements)),
             queues=queues,
             exports=exports,
+            fence_pools=fence_pools,
             reports=Reports(state, configuration, memory, scheduler, spaces, store, exports),
         )
         sessions = Sessions(state, hardware, acknowledgements)

@@ -40,6 +40,7 @@ def check_device(state: DeviceState, hardware: Hardware, memory: MemoryControlle
     mappings: dict[int, int] = {}
     for client in state.clients.values():
         _check_client(client)
+        hardware.fence_pools.check(client)
         for space in client.spaces.values():
             _check_space(memory, space)
             for piece in space.mappings:

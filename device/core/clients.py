@@ -57,6 +57,7 @@ class Client:
         "objects",
         "plan",
         "pool",
+        "pool_tokens",
         "port",
         "purpose",
         "queues",
@@ -104,6 +105,8 @@ class Client:
         """Size of its objects, and the device memory charged for them."""
         self.imported_parts = self.exported_parts = 0
         """Parts of objects in its open imports, and in its live exports."""
+        self.pool_tokens: dict[bytes, int] = {}
+        """Live tokens of its fence pools, and the pools' numbers."""
         self.queues: dict[int, WorkQueue] = {}
         self.dying: dict[int, WorkQueue] = {}
         """Destroyed queues with a chunk in flight."""

@@ -11,6 +11,7 @@ from typing import TypeAlias, final
 import msgspec
 
 from device.core.memory import Chunk
+from device.core.ports import SharedFile
 from firmware.abi.status import Status
 
 
@@ -35,6 +36,20 @@ class Notify(msgspec.Struct, frozen=True, gc=False):
     """Index after the store (event index only)."""
     force: bool = False
     """Raise the interrupt whatever the event index says."""
+
+
+@final
+class WakeSlot(msgspec.Struct, frozen=True, gc=False):
+    """A word of a fence pool's file was stored: wake who sleeps on it, in any process.
+
+    As with `Notify`, one store-load fence comes between the store and the look at the sleepers.
+    """
+
+    file: SharedFile
+    word: int
+    """Byte offset of the value that was stored; the futex word."""
+    sleepers: int
+    """Byte offset of the u32 that counts host threads asleep on `word`."""
 
 
 @final
@@ -67,4 +82,4 @@ class Halted(msgspec.Struct, frozen=True, gc=False):
     reason: str
 
 
-Effect: TypeAlias = Notify | RunChunk | WakeAt | Disconnect | Halted
+Effect: TypeAlias = Notify | WakeSlot | RunChunk | WakeAt | Disconnect | Halted

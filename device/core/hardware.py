@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, final
 if TYPE_CHECKING:
     from device.core.allocator import Allocator
     from device.core.configuration import Configuration
+    from device.core.fencepools import FencePools
     from device.core.mapping import Mapper
     from device.core.queues import Queues
     from device.core.reports import Reports
@@ -33,4 +34,5 @@ class Hardware:
     allocator: Allocator
     queues: Queues
     exports: ExportTable
+    fence_pools: FencePools
     reports: Reports

@@ -6,8 +6,10 @@ them. Nothing here may raise an `OSError` into the device: failures are the two 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
+
+from device.core.pooltokens import PoolTokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,5 +126,7 @@ class Ports:
 
     tokens: Tokens
     system_memory: SystemMemory
+    pool_tokens: PoolTokens = field(default_factory=PoolTokens)
+    """Fence pools that can be opened: the same for all devices of an emulator."""
     cpu_count: int = 1
     """CPUs of the host; waiters may spin while fewer clients than these are attached."""

@@ -97,6 +97,7 @@ class Sessions:
         """Take everything from a client; memory in use by a chunk goes when that is done."""
         hardware = self._hardware
         hardware.queues.end_all(client, lost=lost)
+        hardware.fence_pools.end_all(client)
         hardware.exports.revoke_all(client)
         for space in list(client.spaces.values()):
             hardware.spaces.dissolve(client, space)

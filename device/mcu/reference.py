@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, final
 from device.core.errors import DeviceError
 from device.core.firmware import Pending, refusal
 from device.mcu.allocation_commands import AllocationCommands
+from device.mcu.fence_commands import FenceCommands
 from device.mcu.info_commands import OBSERVER_OPCODES, InfoCommands
 from device.mcu.memory_commands import MemoryCommands
 from device.mcu.queue_commands import QueueCommands
@@ -35,6 +36,7 @@ class ReferenceFirmware:
             AllocationCommands(hardware),
             QueueCommands(hardware),
             SharingCommands(hardware),
+            FenceCommands(hardware),
         )
         self._operations: dict[int, Operation] = {
             int(route.opcode): route.operation for group in groups for route in group.routes()

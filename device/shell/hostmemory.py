@@ -61,6 +61,11 @@ class MemoryFile:
             raise ValueError("the view of a closed memory file was released")
         return self._mapping.view
 
+    @property
+    def address(self) -> int:
+        """Address of its first byte; 0 after `close`."""
+        return 0 if self._closed else self._mapping.address
+
     def close(self) -> None:
         """Give up mapping and descriptor; a second call does nothing."""
         if not self._closed:

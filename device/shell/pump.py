@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Final, final
 
 import trio
 
-from device.core.effects import Disconnect, Halted, Notify, RunChunk, WakeAt
+from device.core.effects import Disconnect, Halted, Notify, RunChunk, WakeAt, WakeSlot
 from device.core.errors import InternalError
 from device.shell.deadlines import Deadlines
 from device.shell.poller import Poller
 from device.shell.roster import Roster
+from device.shell.slots import wake_slots
 from firmware.link.bells import EventfdBell
 from firmware.link.sleep import may_sleep
 from firmware.link.waiting import MOST_SLEEPS_BETWEEN_SPINS, SPIN_SECONDS, has_two_processors
@@ -55,7 +56,6 @@ class PumpStatistics:
     spins: int
     """Times it polled before that."""
     clients: int
-    """Clients attached now."""
 
 
 @final
@@ -211,8 +211,9 @@ class Pump:
         for effect in effects:
             if isinstance(effect, Notify):
                 notices.setdefault(effect.client_id, []).append(effect)
-            else:
+            elif not isinstance(effect, WakeSlot):
                 others.append(effect)
+        wake_slots([effect for effect in effects if isinstance(effect, WakeSlot)])
         for client_id, told in notices.items():
             attached = self._roster.find(index, client_id)
             if attached is not None and attached.notifier.notify(told):

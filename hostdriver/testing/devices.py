@@ -12,13 +12,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
 
 from device.core.device import Device
-from device.core.effects import Disconnect, Halted, Notify, RunChunk, WakeAt
+from device.core.effects import Disconnect, Halted, Notify, RunChunk, WakeAt, WakeSlot
 from device.core.errors import DeviceError
 from device.core.ports import Ports
 from device.core.spec import DeviceSpec, Profile
 from device.mcu import BootCode
 from device.shell.connection import Connection
 from device.shell.hostmemory import HostMemory
+from device.shell.slots import wake_slots
 from firmware.abi.handshake import HandshakeStatus, Welcome
 from firmware.image import reference_image
 from firmware.link.handshake import Offer, examine, name_in, say_hello
@@ -182,6 +183,8 @@ class World:
             match effect:
                 case Notify():
                     self._notify(index, effect)
+                case WakeSlot():
+                    wake_slots((effect,))
                 case RunChunk():
                     effect.chunk.run()
                     self.devices[index].chunk_done(effect.chunk, self.now)

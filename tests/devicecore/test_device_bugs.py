@@ -161,7 +161,7 @@ def test_a_bug_in_an_engine_ends_the_client_whose_turn_it_was() -> None:
     real = state.queues[queue.queue_id].consumer
 
     class Broken:
-        def available(self) -> int:
+        def fetch(self) -> bytes:
             raise RuntimeError("a bug")
 
         def __getattr__(self, name: str) -> object:

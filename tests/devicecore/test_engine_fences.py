@@ -163,7 +163,7 @@ def test_value_is_stored_after_what_it_stands_for(client: RigClient) -> None:
             slots[index] = value
 
     client.rig.now = 99
-    client.words.u64 = Spy()  # type: ignore[assignment]
+    client.engine.pools[0]._u64 = Spy()  # type: ignore[assignment]
     lane.submit(copy(A, A + 64, 8), signal(0, 1))
     client.rig.run()
 

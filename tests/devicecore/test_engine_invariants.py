@@ -76,11 +76,11 @@ def test_damaged_fences_are_found(lane: Lane) -> None:
     lane.submit(wait_for(0, 1))
     lane.rig.run()
     fences = lane.rig.scheduler._fences
-    slot = (lane.client.engine.client_id, 0)
+    pool = lane.client.engine.pools[0]
 
-    waits = fences.waits.pop(slot)
-    fences.waits[slot[0] + 1, 0] = waits
-    with pytest.raises(InvariantError, match="another client's queue"):
+    waits = fences.waits.pop((pool, 0))
+    fences.waits[pool, 1] = waits
+    with pytest.raises(InvariantError, match="slot 1 counts 0 waits of 1"):
         lane.rig.scheduler.check()
 
     waits.clear()

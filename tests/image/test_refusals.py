@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from firmware.abi.boot import NOTE_TYPE
+from firmware.abi.ids import ABI_MINOR
 from firmware.abi.registers import BootError, DeviceStatus
 from firmware.image import REASONS, ImageError, load, reference_image
 from tests.harness.elf import Elf
@@ -200,7 +201,12 @@ NOTES: list[Case] = [
     (poke(".note.emuzero", 37, b"\0"), BootError.BAD_NOTE, NOTE_AT + 36, "then zeros"),
     (poke(".note.emuzero", 68, b"\n"), BootError.BAD_NOTE, NOTE_AT + 68, "version is b'"),
     (poke(".note.emuzero", 20, b"\2\0\5\0"), BootError.WRONG_VERSION, 0x2_0005, "speaks ABI 2.5"),
-    (poke(".note.emuzero", 20, b"\0\0"), BootError.WRONG_VERSION, 0, "ABI 0.0, expected 1.x"),
+    (
+        poke(".note.emuzero", 20, b"\0\0"),
+        BootError.WRONG_VERSION,
+        ABI_MINOR,
+        f"ABI 0.{ABI_MINOR}, expected 1.x",
+    ),
 ]
 
 LIMITS: list[Case] = [

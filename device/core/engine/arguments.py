@@ -10,7 +10,11 @@ from firmware.abi.ids import VA_LIMIT, Access
 from firmware.abi.work import (
     Copy,
     CopyRegion,
+    FenceTimes,
+    FenceWrite,
     Fill,
+    MemoryAdd,
+    MemoryWait,
     MemoryWrite,
     TimestampWrite,
     WorkCommand,
@@ -25,14 +29,19 @@ if TYPE_CHECKING:
 CLIENT_LIMIT: Final = 1 << 48
 """First address that no process has (four-level tables): client-memory operands end before it."""
 _BOTH: Final = WorkFlags.CLIENT_SOURCE | WorkFlags.CLIENT_DESTINATION
-_CLIENT_FLAGS: Final[Mapping[type[WorkCommand], WorkFlags]] = {
+_FENCES: Final = WorkFlags.STAMP_START | WorkFlags.KEEP_START | WorkFlags.RAISE_ONLY
+_FLAGS: Final[Mapping[type[WorkCommand], WorkFlags]] = {
     Copy: _BOTH,
     CopyRegion: _BOTH,
     Fill: WorkFlags.CLIENT_DESTINATION,
     TimestampWrite: WorkFlags.CLIENT_DESTINATION,
     MemoryWrite: WorkFlags.CLIENT_DESTINATION,
+    MemoryWait: WorkFlags.CLIENT_SOURCE,
+    MemoryAdd: WorkFlags.CLIENT_DESTINATION,
+    FenceTimes: WorkFlags.CLIENT_DESTINATION,
+    FenceWrite: _FENCES,
 }
-"""Client-memory flags that a command understands."""
+"""Flags that a command understands, the interrupt aside."""
 
 
 def bad_argument(
@@ -49,9 +58,9 @@ def bad_bytes(malformed: Malformed) -> EngineFault:
 
 
 def check_flags(command: WorkCommand) -> None:
-    """Raise EngineFault for a client-memory flag that the command has no operand for."""
-    asked = int(command.flags) & int(_BOTH)
-    if asked & ~int(_CLIENT_FLAGS.get(type(command), WorkFlags.NONE)):
+    """Raise EngineFault for a flag that the command does not have."""
+    asked = int(command.flags) & ~int(WorkFlags.INTERRUPT)
+    if asked & ~int(_FLAGS.get(type(command), WorkFlags.NONE)):
         raise bad_argument(command, "flags")
 
 

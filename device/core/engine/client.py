@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, final
 
 from device.core.engine.arguments import CLIENT_LIMIT
 from device.core.engine.faults import FaultReporter
+from device.core.engine.pools import SEGMENT_POOL, FencePool
 from device.core.memory import PagesWindow
 from firmware.link.words import Words
 
@@ -25,9 +26,8 @@ class EngineClient:
     __slots__ = (
         "client_id",
         "faults",
-        "fence_count",
-        "fences_offset",
         "past_commands",
+        "pools",
         "window",
         "words",
     )
@@ -46,6 +46,8 @@ class EngineClient:
         """The client's own memory, for commands that carry a client-memory flag."""
         self.past_commands = 0
         """Commands completed by queues that are gone."""
-        self.fences_offset = layout.fences_offset
-        self.fence_count = layout.fence_count
+        self.pools = {
+            SEGMENT_POOL: FencePool.in_segment(self, layout.fences_offset, layout.fence_count)
+        }
+        """Fence pools by the numbers that its commands use."""
         self.faults = FaultReporter(client_id, self.words, layout)

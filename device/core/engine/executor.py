@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Final, final
 
 from device.core.engine.arguments import check_flags, check_range
 from device.core.engine.copies import Copies
+from device.core.engine.fences import is_reached
 from device.core.engine.fills import Fills
 from device.core.engine.large import CHECK_BYTES, INLINE_BYTES
 from device.core.engine.regions import Regions
+from device.core.engine.words import WordUnit
 from device.core.errors import EngineFault, InternalError
 from firmware.abi.ids import VA_LIMIT, Access
 from firmware.abi.work import (
@@ -18,9 +20,12 @@ from firmware.abi.work import (
     Barrier,
     Copy,
     CopyRegion,
+    FenceTimes,
     FenceWait,
     FenceWrite,
     Fill,
+    MemoryAdd,
+    MemoryWait,
     MemoryWrite,
     Nop,
     Prefetch,
@@ -60,11 +65,21 @@ class Executor:
     those.
     """
 
-    __slots__ = ("_advice", "_fences", "_fills", "_latencies", "_prefetched", "_regions", "copies")
+    __slots__ = (
+        "_advice",
+        "_fences",
+        "_fills",
+        "_latencies",
+        "_prefetched",
+        "_regions",
+        "_words",
+        "copies",
+    )
 
     def __init__(self, memory: MemoryController, spec: DeviceSpec, fences: Fences) -> None:
         self._fences = fences
         self._latencies = spec.latencies
+        self._words = WordUnit(memory)
         self._fills = Fills(memory, spec.chunk_bytes, spec.copy_engines)
         self.copies = Copies(memory, spec.chunk_bytes, spec.copy_engines)
         self._regions = Regions(memory, self.copies)
@@ -122,9 +137,15 @@ class Executor:
     def _execute_rarer(self, queue: WorkQueue, command: WorkCommand) -> Job | None:
         match command:
             case MemoryWrite():
-                self._fills.write_word(queue, command, command.value)
+                self._words.write(queue, command, command.value)
             case TimestampWrite():
-                self._fills.write_word(queue, command, queue.clock)
+                self._words.write(queue, command, queue.clock)
+            case MemoryAdd():
+                self._words.add(queue, command)
+            case MemoryWait():
+                return self._words.wait(queue, command)
+            case FenceTimes():
+                self._words.write(queue, command, *self._fences.times(queue, command) * 2)
             case Nop() | Barrier():
                 # Commands of a ring end in order, and each is visible when it ends: a barrier has
                 # nothing to wait for.
@@ -145,6 +166,7 @@ class Executor:
 
         def until_reached() -> Job:
             yield hold
+            is_reached(hold)
 
         return until_reached()
 

@@ -4,37 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from device.core.effects import Notify
 from device.core.engine.arguments import bad_argument
 from device.core.engine.steps import Hold
-from device.core.errors import InvariantError
-from firmware.abi.segment import (
-    FENCE_DEVICE_WAITS,
-    FENCE_END_TICKS,
-    FENCE_HOST_SLEEPERS,
-    FENCE_START_TICKS,
-    FENCE_VALUE,
-    FenceSlot,
-)
+from device.core.errors import EngineFault, InvariantError
+from firmware.abi.faults import FaultReason
+from firmware.abi.ids import WORK_COMMAND_SIZE, Access
+from firmware.abi.work import FenceTimes, FenceWait, FenceWrite, WorkFlags
+from firmware.link.errors import BadTail
 
 if TYPE_CHECKING:
-    from device.core.engine.client import EngineClient
     from device.core.engine.notices import Notices
+    from device.core.engine.pools import FencePool
     from device.core.engine.queue import WorkQueue
-    from firmware.abi.work import FenceWait, FenceWrite
+    from firmware.abi.status import Status
 
-SEGMENT_POOL: Final = 0
-"""The only fence pool there is: the slots of the client's segment."""
-_Slot = tuple[int, int]
-"""Client and slot number."""
+_Slot = tuple["FencePool", int]
+_STAMP_START: Final = int(WorkFlags.STAMP_START)
+_KEEP_START: Final = int(WorkFlags.KEEP_START)
+_RAISE_ONLY: Final = int(WorkFlags.RAISE_ONLY)
+_FENCE_WRITE: Final = int(FenceWrite.OPCODE)
 
 
 @final
 class Fences:
-    """The fence slots of all clients, and which queues wait for which.
+    """Which queues of a device wait for which fence slots.
 
-    Owner: the scheduler. Invariant: a slot's `device_waits` is the number of queues that wait for
-    it here. Waits end with their queue; a device reset removes all queues first.
+    Owner: the scheduler. Invariant: every queue is among the waiting of one slot at most, and each
+    slot counts the queues that wait for it. Waits end with their queue; a device reset removes all
+    queues first.
     """
 
     __slots__ = ("_notices", "released", "waits")
@@ -42,38 +39,51 @@ class Fences:
     def __init__(self, notices: Notices) -> None:
         self._notices = notices
         self.waits: dict[_Slot, dict[WorkQueue, int]] = {}
-        """Queues that wait, by slot, and the value that each waits for."""
+        """Queues that wait, by pool and slot, and the value that each waits for."""
         self.released: list[WorkQueue] = []
-        """Queues whose fences were reached, until `take_released`."""
+        """Queues whose fences were reached or lost, until `take_released`."""
 
     def write(self, queue: WorkQueue, command: FenceWrite) -> None:
-        """Store time and value into a slot and note its sleepers; release queues that wait for it.
+        """Store times and value into a slot and note its sleepers; release queues that wait for it.
 
         Raises:
             EngineFault: BAD_COMMAND for a pool or slot that does not exist; nothing was stored.
         """
-        client = queue.client
-        at = _offset_of(client, command)
-        u64 = client.words.u64
+        pool, slot = _pool_of(queue, command), command.slot
+        flags = int(command.flags)
+        if flags & _STAMP_START:
+            pool.store_start(slot, queue.started)
+            return
         # Payload (what earlier commands moved, then the times), value, notice: who sees the value
         # sees all that it stands for, and whoever misses the value is found asleep by the notice.
-        u64[(at + FENCE_START_TICKS) >> 3] = queue.started
-        u64[(at + FENCE_END_TICKS) >> 3] = queue.clock
-        u64[(at + FENCE_VALUE) >> 3] = command.value
-        self._notices.add(Notify(client.client_id, at + FENCE_VALUE, at + FENCE_HOST_SLEEPERS))
+        if flags & _KEEP_START:
+            pool.store_end(slot, max(queue.clock, pool.times(slot)[0] + 1))
+        else:
+            pool.store_start(slot, queue.started)
+            pool.store_end(slot, queue.clock)
+        if flags & _RAISE_ONLY and pool.value(slot) >= command.value:
+            return
+        self._notices.add(pool.store_value(slot, command.value))
         if self.waits:
-            self._look(client, command.slot)
+            self._look(pool, slot)
 
     def hold_for(self, queue: WorkQueue, command: FenceWait) -> Hold | None:
         """Return what a queue has to wait for, or None when the slot's value is reached already.
 
         Raises:
+            EngineFault: BAD_COMMAND for a pool or slot that does not exist; FENCE_LOST when the
+                fence ended early.
+        """
+        hold = Hold(_pool_of(queue, command), command.slot, command.value)
+        return None if is_reached(hold) else hold
+
+    def times(self, queue: WorkQueue, command: FenceTimes) -> tuple[int, int]:
+        """Return start and end of what signalled a slot.
+
+        Raises:
             EngineFault: BAD_COMMAND for a pool or slot that does not exist.
         """
-        at = _offset_of(queue.client, command)
-        if queue.client.words.u64[(at + FENCE_VALUE) >> 3] >= command.value:
-            return None
-        return Hold(command.slot, command.value)
+        return _pool_of(queue, command).times(command.slot)
 
     def wait(self, queue: WorkQueue, hold: Hold) -> None:
         """Let a queue wait; `take_released` returns it when the slot's value is reached.
@@ -83,73 +93,127 @@ class Fences:
         of these looks. What keeps the store before the last of them is the shell's fence between
         arming its sleep and asking `has_work` once more.
         """
-        queues = self.waits.setdefault((queue.client.client_id, hold.slot), {})
-        queues[queue] = hold.value
-        _store_waits(queue.client, hold.slot, len(queues))
-        self._look(queue.client, hold.slot)
+        pool, slot, value = hold
+        self.waits.setdefault((pool, slot), {})[queue] = value
+        pool.count_waits(slot, 1)
+        self._look(pool, slot)
 
     def poll(self) -> bool:
         """Look at every slot that is waited for; return whether any queue was released.
 
-        For stores by hosts, which nothing tells of but a doorbell; stores by engines are seen when
-        they are made.
+        For stores by hosts, which nothing tells of but a doorbell, and by other devices; stores by
+        engines of this device are seen when they are made.
         """
-        for (_, slot), queues in list(self.waits.items()):
-            self._look(next(iter(queues)).client, slot)
+        for pool, slot in list(self.waits):
+            self._look(pool, slot)
         return bool(self.released)
 
     def take_released(self) -> list[WorkQueue]:
-        """Return the queues whose fences were reached since the last call."""
+        """Return the queues whose fences were reached or lost since the last call."""
         released, self.released = self.released, []
         return released
 
     def forget(self, queue: WorkQueue) -> None:
         """End the wait of a queue that goes away or is reset, if it has one."""
-        client = queue.client
-        for (client_id, slot), queues in list(self.waits.items()):
-            if client_id == client.client_id and queues.pop(queue, None) is not None:
-                self._settle(client, slot, queues)
+        for (pool, slot), queues in list(self.waits.items()):
+            if queues.pop(queue, None) is not None:
+                self._leave(pool, slot, queues, 1)
         if queue in self.released:
             self.released.remove(queue)
 
+    def abandon(self, queue: WorkQueue, status: Status) -> None:
+        """Tell whoever waits for fences that this queue will not come to: it stopped or ended.
+
+        What was told of is not told of again: a slot may have been reset and used elsewhere since.
+        """
+        command = queue.command
+        if isinstance(command, FenceWrite):
+            self._lose(queue, command, status)
+        consumer = queue.consumer
+        try:
+            waiting = consumer.available()
+        except BadTail:
+            return
+        skip, queue.abandoned = queue.abandoned, waiting
+        if waiting <= skip:
+            return
+        entries = consumer.peek(waiting)
+        opcodes = entries[::WORK_COMMAND_SIZE]
+        at = opcodes.find(_FENCE_WRITE, skip)
+        while at >= 0:
+            entry = FenceWrite.unpack(entries, at * WORK_COMMAND_SIZE)
+            if isinstance(entry, FenceWrite):
+                self._lose(queue, entry, status)
+            at = opcodes.find(_FENCE_WRITE, at + 1)
+
+    def uses(self, pool: FencePool, client_id: int) -> bool:
+        """Whether a queue of a client waits for a slot of a pool."""
+        return any(
+            queue.client.client_id == client_id
+            for (waited, _), queues in self.waits.items()
+            if waited is pool
+            for queue in queues
+        )
+
     def check(self) -> None:
         """Raise InvariantError when a wait is counted wrongly."""
-        for (client_id, slot), queues in self.waits.items():
-            where = f"fence slot {slot} of client {client_id}"
+        for (pool, slot), queues in self.waits.items():
+            where = f"fence slot {slot}"
             if not queues:
                 raise InvariantError(f"{where} is kept with no queue that waits for it")
-            if any(queue.client.client_id != client_id for queue in queues):
-                raise InvariantError(f"{where} is waited for by another client's queue")
+            if pool.waits(slot) < len(queues):
+                raise InvariantError(f"{where} counts {pool.waits(slot)} waits of {len(queues)}")
 
-    def _look(self, client: EngineClient, slot: int) -> None:
-        """Release the queues that wait for a value that the slot has."""
-        queues = self.waits.get((client.client_id, slot))
+    def _lose(self, queue: WorkQueue, command: FenceWrite, status: Status) -> None:
+        """Store a status into the slot that a command would have signalled."""
+        pool = queue.client.pools.get(command.pool)
+        starts = int(command.flags) & _STAMP_START
+        if pool is None or starts or command.slot >= pool.count or not command.value:
+            return
+        if pool.value(command.slot) >= command.value:
+            return
+        self._notices.add(pool.store_status(command.slot, status))
+        self._look(pool, command.slot)
+
+    def _look(self, pool: FencePool, slot: int) -> None:
+        """Release the queues that wait for a value that the slot has, or will never get."""
+        queues = self.waits.get((pool, slot))
         if queues is None:
             return
-        at = client.fences_offset + slot * FenceSlot.SIZE
-        value = client.words.u64[(at + FENCE_VALUE) >> 3]
-        reached = [queue for queue, target in queues.items() if value >= target]
-        if not reached:
+        value, lost = pool.value(slot), pool.status(slot)
+        ended = [queue for queue, target in queues.items() if value >= target or lost]
+        if not ended:
             return
-        for queue in reached:
+        for queue in ended:
             del queues[queue]
-        self.released += reached
-        self._settle(client, slot, queues)
+        self.released += ended
+        self._leave(pool, slot, queues, len(ended))
 
-    def _settle(self, client: EngineClient, slot: int, queues: dict[WorkQueue, int]) -> None:
+    def _leave(self, pool: FencePool, slot: int, queues: dict[WorkQueue, int], count: int) -> None:
         if not queues:
-            del self.waits[client.client_id, slot]
-        _store_waits(client, slot, len(queues))
+            del self.waits[pool, slot]
+        pool.count_waits(slot, -count)
 
 
-def _offset_of(client: EngineClient, command: FenceWrite | FenceWait) -> int:
-    if command.pool != SEGMENT_POOL:
+def is_reached(hold: Hold) -> bool:
+    """Return whether a fence has the value that is waited for.
+
+    Raises:
+        EngineFault: FENCE_LOST, it has not and ended early.
+    """
+    pool, slot, value = hold
+    if pool.value(slot) >= value:
+        return True
+    lost = pool.status(slot)
+    if lost:
+        raise EngineFault(FaultReason.FENCE_LOST, slot, Access.FETCH, detail=lost)
+    return False
+
+
+def _pool_of(queue: WorkQueue, command: FenceWrite | FenceWait | FenceTimes) -> FencePool:
+    pool = queue.client.pools.get(command.pool)
+    if pool is None:
         raise bad_argument(command, "pool")
-    if command.slot >= client.fence_count:
+    if command.slot >= pool.count:
         raise bad_argument(command, "slot")
-    return client.fences_offset + command.slot * FenceSlot.SIZE
-
-
-def _store_waits(client: EngineClient, slot: int, count: int) -> None:
-    at = client.fences_offset + slot * FenceSlot.SIZE + FENCE_DEVICE_WAITS
-    client.words.u32[at >> 2] = count
+    return pool

@@ -1,8 +1,8 @@
-"""FILL, and the commands that store one word: TIMESTAMP_WRITE and MEMORY_WRITE."""
+"""FILL."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, final
 
 from device.core.engine.arguments import bad_argument
 from device.core.engine.copies import SMALL_BYTES
@@ -11,19 +11,17 @@ from device.core.engine.operands import WRITE_BIT, Operand, engine_fault, plain_
 from device.core.engine.steps import Move
 from device.core.errors import MemoryFault
 from firmware.abi.ids import Access
-from firmware.abi.work import PATTERN_SIZES, Fill, MemoryWrite, TimestampWrite
+from firmware.abi.work import PATTERN_SIZES, Fill
 
 if TYPE_CHECKING:
     from device.core.engine.queue import WorkQueue
     from device.core.engine.steps import Job
     from device.core.memory import MemoryController
 
-WORD_BYTES: Final = 8
-
 
 @final
 class Fills:
-    """The copy engines' view of FILL and of stores of one word.
+    """The copy engines' view of FILL.
 
     Owner: the executor. A fill whose pages cannot all be written stores nothing, with the
     exceptions that `Copies` tells of.
@@ -59,28 +57,6 @@ class Fills:
                 return None
         self._store(queue, destination, pattern)
         return None
-
-    def write_word(
-        self, queue: WorkQueue, command: MemoryWrite | TimestampWrite, value: int
-    ) -> None:
-        """Store one aligned u64.
-
-        Raises:
-            EngineFault: BAD_COMMAND for an address that is not a multiple of 8; a page that cannot
-                be written.
-        """
-        if command.destination % WORD_BYTES:
-            raise bad_argument(command, "destination", command.destination, Access.WRITE)
-        destination = Operand(queue, command, "destination", WORD_BYTES, Access.WRITE)
-        if destination.space is not None:
-            to = plain_address(destination.space, destination.address, WORD_BYTES, WRITE_BIT)
-            if to >= 0:
-                # One aligned store: whoever polls the word sees the old value or the new one.
-                self._local.store_word(to, value)
-                queue.bytes_moved += WORD_BYTES
-                return
-        # Eight aligned bytes are one store here as well, save for what the system copies itself.
-        self._store(queue, destination, value.to_bytes(WORD_BYTES, "little"))
 
     def _in_chunks(self, queue: WorkQueue, destination: Operand, pattern: bytes) -> Job:
         yield from check_all(destination)

@@ -1,10 +1,10 @@
-"""What was stored in the segments of clients and must be told to who sleeps on it."""
+"""What was stored in segments and fence pools and must be told to who sleeps on it."""
 
 from __future__ import annotations
 
 from typing import final
 
-from device.core.effects import Effect, Notify
+from device.core.effects import Effect, Notify, WakeSlot
 
 
 @final
@@ -18,21 +18,24 @@ class Notices:
     __slots__ = ("_by_word", "_told")
 
     def __init__(self) -> None:
-        self._by_word: dict[tuple[int, int], Notify] = {}
+        self._by_word: dict[tuple[int, int], Notify | WakeSlot] = {}
         self._told: list[Effect] = []
 
     def tell(self, completion: Notify, room: Notify) -> None:
         """Add the notices of a ring, whose words are stored once in a call, by its turn."""
         self._told += (completion, room)
 
-    def add(self, notice: Notify) -> None:
+    def add(self, notice: Notify | WakeSlot) -> None:
         """Add a notice; with an earlier one that was added for the same word it becomes one.
 
         The merged notice begins at the old index of the first and ends at the new one of the last.
         """
+        if isinstance(notice, WakeSlot):
+            self._by_word[id(notice.file), notice.word] = notice
+            return
         key = (notice.client_id, notice.word)
         before = self._by_word.get(key)
-        if before is not None:
+        if isinstance(before, Notify):
             notice = Notify(
                 notice.client_id,
                 notice.word,

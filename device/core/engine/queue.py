@@ -58,6 +58,7 @@ class WorkQueue:
         "_started_at",
         "_u32",
         "_u64",
+        "abandoned",
         "activity",
         "begun",
         "bytes_moved",
@@ -137,8 +138,9 @@ class WorkQueue:
         """Bytes moved by chunks, divided by the queue's share: who has least goes next."""
         self.urgent = False
         """A completed command asked for the interrupt since the last publication."""
-        self.done = 0
-        """Commands completed; those that a reset dropped are not among them."""
+        self.done = self.abandoned = 0
+        """Commands completed, those that a reset dropped not among them; and those in the ring of a
+        stopped queue whose fences were told to be lost."""
         self.bytes_moved = self.faults = self.waits = 0
         self._client_id = client.client_id
         # Every publication tells of `completed` by the same words, so it is the same notice.
@@ -196,6 +198,7 @@ class WorkQueue:
             self.taken += dropped
         self.completed = self.taken
         self.consumer.restart()
+        self.abandoned = 0
         # The producer waits for the reply, so its line may be stored into, once.
         self._u32[(self.header + TAIL) >> 2] = 0
         self._u64[self._completed_at] = self.completed

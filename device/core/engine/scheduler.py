@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from device.core.effects import Effect, RunChunk, WakeAt
+from device.core.engine.counters import SchedulerStatistics
 from device.core.engine.engines import CopyEngines
-from device.core.engine.executor import Executor, ExecutorStatistics
+from device.core.engine.executor import Executor
 from device.core.engine.fences import Fences
 from device.core.engine.large import INLINE_BYTES
 from device.core.engine.notices import Notices
@@ -19,6 +19,7 @@ from device.core.engine.steps import (
     SHARES,
     Activity,
     Hold,
+    Later,
     Next,
     Outcome,
     Priority,
@@ -29,6 +30,7 @@ from device.core.errors import DeviceError, InternalError, InvariantError
 from firmware.abi.status import Status
 
 if TYPE_CHECKING:
+    from device.core.engine.pools import FencePool
     from device.core.engine.queue import WorkQueue
     from device.core.memory import Chunk, MemoryController
     from device.core.spec import DeviceSpec
@@ -43,24 +45,6 @@ ALONE: Final = 16
 ALONE_BYTES: Final = 4 << 20
 """Bytes of a turn of a queue that is alone: half a millisecond."""
 _NORMAL: Final = SHARES[Priority.NORMAL]
-
-
-@dataclass(frozen=True, slots=True)
-class SchedulerStatistics:
-    """Counters since boot, and what the queues do now."""
-
-    queue_count: int
-    commands: int
-    """Work commands completed."""
-    batched: int
-    """Those that were moved by batches."""
-    faults: int
-    chunks: int
-    """Chunks handed to the shell."""
-    turns: int
-    in_flight: int
-    """Chunks that run in the shell now."""
-    executor: ExecutorStatistics
 
 
 @final
@@ -78,7 +62,7 @@ class Scheduler:
         self._fences = Fences(self._notices)
         self._engines = CopyEngines(spec.copy_engines)
         self._executor = Executor(memory, spec, self._fences)
-        self._turns = Turns(memory, self._executor, self._notices)
+        self._turns = Turns(memory, self._executor, self._fences, self._notices)
         self._alone = Quantum(spec.slice_commands * ALONE, ALONE_BYTES)
         self._quanta = {
             priority: Quantum(
@@ -120,6 +104,9 @@ class Scheduler:
         if queue.activity is IDLE:
             queue.activity = READY
             self._line.append(queue)
+        elif queue.activity is Activity.STOPPED:
+            # What comes now is never run, and whoever waits for it has to know.
+            self._fences.abandon(queue, Status.FAULT)
 
     def work(self, now: int) -> list[Effect]:
         """Give every queue in line one turn and return what the shell has to do.
@@ -194,6 +181,7 @@ class Scheduler:
         if self._engines.busy(queue):
             raise DeviceError(Status.IN_USE)
         self._forget(queue)
+        self._fences.abandon(queue, Status.FAULT)
         queue.reset()
 
     def remove(self, queue: WorkQueue) -> bool:
@@ -206,6 +194,7 @@ class Scheduler:
         if queue in self._queues:
             self._forget(queue)
             del self._queues[queue]
+            self._fences.abandon(queue, Status.DEVICE_LOST)
             queue.drop_command()
             queue.activity = Activity.GONE
             queue.client.past_commands += queue.done
@@ -218,6 +207,10 @@ class Scheduler:
         removed = self.remove(queue)
         queue.lose(self._notices)
         return removed
+
+    def waits_in(self, pool: FencePool, client_id: int) -> bool:
+        """Whether a queue of a client waits for a slot of a fence pool."""
+        return self._fences.uses(pool, client_id)
 
     def statistics(self) -> SchedulerStatistics:
         """Return the counters since boot."""
@@ -275,6 +268,10 @@ class Scheduler:
                 self._delayed.append(queue)
             case Next.RESET:
                 queue.activity = Activity.STOPPED
+            case Later(ticks):
+                queue.clock += ticks
+                queue.activity = Activity.DELAYED
+                self._delayed.append(queue)
             case Hold():
                 queue.activity = Activity.HOLDING
                 self._fences.wait(queue, outcome)

@@ -7,6 +7,7 @@ from enum import Enum, IntEnum, auto
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
+    from device.core.engine.pools import FencePool
     from device.core.memory import Chunk
 
 
@@ -32,7 +33,7 @@ class Activity(Enum):
     HOLDING = auto()
     """Its command waits for a fence slot."""
     DELAYED = auto()
-    """Its command takes model time."""
+    """Its command takes model time, or looks again later."""
     MOVING = auto()
     """Moves of its command are in flight or wait for an engine."""
     STOPPED = auto()
@@ -42,10 +43,17 @@ class Activity(Enum):
 
 
 class Hold(NamedTuple):
-    """A command waits until a fence slot's value is at least `value`."""
+    """A command waits until a fence slot's value is at least `value`, or the fence is lost."""
 
+    pool: FencePool
     slot: int
     value: int
+
+
+class Later(NamedTuple):
+    """A command looks again after some time."""
+
+    ticks: int
 
 
 class Move(NamedTuple):
@@ -84,8 +92,8 @@ class Quantum(NamedTuple):
     bytes: int
 
 
-Step: TypeAlias = Hold | tuple[Move, ...]
-"""Why a command that takes more than one step gives way: a fence, moves, or others' turn (())."""
+Step: TypeAlias = Hold | Later | tuple[Move, ...]
+"""Why a command that takes more than one step gives way: a fence, time, moves, others' turn."""
 Job: TypeAlias = Generator[Step, None, None]
 """The rest of a command. It is resumed when the fence is reached or all its moves are done."""
 Outcome: TypeAlias = Step | Next

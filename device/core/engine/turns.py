@@ -24,6 +24,7 @@ from firmware.link.errors import BadTail
 
 if TYPE_CHECKING:
     from device.core.engine.executor import Executor
+    from device.core.engine.fences import Fences
     from device.core.engine.notices import Notices
     from device.core.engine.queue import WorkQueue
     from device.core.engine.steps import Job, Outcome, Quantum
@@ -45,6 +46,7 @@ class Turns:
     __slots__ = (
         "_copies",
         "_executor",
+        "_fences",
         "_local",
         "_marked",
         "_notices",
@@ -53,10 +55,13 @@ class Turns:
         "batched",
     )
 
-    def __init__(self, memory: MemoryController, executor: Executor, notices: Notices) -> None:
+    def __init__(
+        self, memory: MemoryController, executor: Executor, fences: Fences, notices: Notices
+    ) -> None:
         self._local = memory.local
         self._marked = memory.local.ecc.marked
         self._executor = executor
+        self._fences = fences
         self._copies = executor.copies
         self._now = 0
         self._notices = notices
@@ -232,4 +237,6 @@ class Turns:
         # The record is in the fault ring before the ring's state says that there is one.
         self._notices.add(queue.client.faults.report(record))
         queue.stop(status, self._notices)
+        # Nor before whoever waits for fences behind it is told that they are lost.
+        self._fences.abandon(queue, status)
         return RESET
