@@ -14,18 +14,20 @@ import subprocess
 import sys
 import tempfile
 import time
+from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Final, final
 
 from hostdriver.cli.demo.inputs import SOURCE_TREE
 from hostdriver.cli.exits import CommandError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 SLICE_SECONDS: Final = 0.1
 """How long to wait for one child before the others are looked at."""
 LEAVE_SECONDS: Final = 2.0
 """How long a child may take to leave when it is told to, before it is killed."""
+NO_CHANGES: Final[Mapping[str, str]] = MappingProxyType({})
 _READ_BYTES: Final = 1 << 16
 
 
@@ -49,8 +51,10 @@ class Child:
     process, descriptor or file.
     """
 
-    def __init__(self, name: str, arguments: Sequence[str]) -> None:
-        """Start Python with these arguments.
+    def __init__(
+        self, name: str, arguments: Sequence[str], environment: Mapping[str, str] = NO_CHANGES
+    ) -> None:
+        """Start Python with these arguments, and changes to the environment.
 
         Raises:
             ChildFailed: the system starts no process.
@@ -67,7 +71,7 @@ class Child:
                 stderr=self._errors,
                 bufsize=0,
                 start_new_session=True,
-                env=_environment(),
+                env=_environment(environment),
             )
         except OSError as error:
             self._errors.close()
@@ -121,6 +125,23 @@ class Child:
             self._lines += data
         line, _, self._lines = self._lines.partition(b"\n")
         return line
+
+    def lines(self, patience_seconds: float, others: Sequence[Child] = ()) -> Iterator[bytes]:
+        """Yield every line that it writes, until it closes its standard output.
+
+        Raises:
+            ChildFailed: it says nothing in time, or one of the others ended.
+        """
+        while True:
+            deadline = time.monotonic() + patience_seconds
+            while b"\n" not in self._lines:
+                self._await(self._output, select.POLLIN, deadline, others)
+                data = os.read(self._output.fileno(), _READ_BYTES)
+                if not data:
+                    return
+                self._lines += data
+            line, _, self._lines = self._lines.partition(b"\n")
+            yield line
 
     def check(self) -> None:
         """Do nothing while it runs.
@@ -201,8 +222,8 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     return pipe
 
 
-def _environment() -> dict[str, str]:
-    """Return the environment, in which this very package is found."""
+def _environment(changes: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment, in which this very package is found, with changes."""
     search = os.environ.get("PYTHONPATH", "")
     paths = [str(SOURCE_TREE), *([search] if search else [])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **changes}

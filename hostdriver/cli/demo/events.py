@@ -178,6 +178,21 @@ class Finished(msgspec.Struct, frozen=True, tag=True):
     """Bytes that the importer was given in all."""
 
 
+@final
+class Said(msgspec.Struct, frozen=True, tag=True):
+    """A line that an example printed."""
+
+    text: str
+
+
+@final
+class Told(msgspec.Struct, frozen=True):
+    """What a process of an example did: it called a function, or printed a line."""
+
+    who: str
+    what: Call | Said
+
+
 Event: TypeAlias = (
     Attached
     | Call
@@ -194,10 +209,11 @@ Event: TypeAlias = (
 MessageT = TypeVar("MessageT")
 
 _EVENTS = msgspec.json.Decoder(Event)
+_TOLD = msgspec.json.Decoder(Told)
 _ORDERS = msgspec.json.Decoder(Order)
 
 
-def encode(message: Event | Order) -> bytes:
+def encode(message: Event | Order | Told) -> bytes:
     """Return a message as a line."""
     return msgspec.json.encode(message) + b"\n"
 
@@ -209,6 +225,15 @@ def decode_event(line: bytes) -> Event:
         msgspec.MsgspecError: it holds none.
     """
     return _EVENTS.decode(line)
+
+
+def decode_told(line: bytes) -> Told:
+    """Return what an example told in a line.
+
+    Raises:
+        msgspec.MsgspecError: it holds nothing of that kind.
+    """
+    return _TOLD.decode(line)
 
 
 def decode_order(line: bytes) -> Order:

@@ -1,4 +1,4 @@
-"""The run of the demo: who is started when, what is passed to whom, what is proved.
+"""The run of the demo: what is passed to whom, and what is proved.
 
 Three processes: a private device, an exporter, an importer. From the exporter to the importer go
 the 64 bytes of a handle, and nothing else.
@@ -6,18 +6,13 @@ the 64 bytes of a handle, and nothing else.
 
 from __future__ import annotations
 
-import contextlib
 import select
-import signal
 import sys
-import tempfile
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, final
 
 import msgspec
 
-from hostdriver.cli.demo.children import Child, ChildFailed
+from hostdriver.cli.demo.children import ChildFailed
 from hostdriver.cli.demo.events import (
     Exported,
     Finish,
@@ -32,40 +27,22 @@ from hostdriver.cli.demo.events import (
     encode,
 )
 from hostdriver.cli.demo.fit import check_fit
+from hostdriver.cli.demo.processes import LOOK_SECONDS, PATIENCE_SECONDS, measure, processes
 from hostdriver.cli.demo.verdict import Verdict
-from hostdriver.cli.exits import BadInput, Exit
 from hostdriver.cli.observer import Observer
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
-    from types import FrameType
+    from collections.abc import Sequence
+    from pathlib import Path
 
     from firmware.abi.statistics import DeviceStatistics
     from hostdriver.cli.demo.audience import Audience
     from hostdriver.cli.demo.events import Event, Order
+    from hostdriver.cli.demo.processes import Processes
 
-PATIENCE_SECONDS: Final = 20.0
-"""How long any step may take, besides the time that its bytes need."""
 SLOWEST_BYTES_A_SECOND: Final = 20 << 20
-GONE_SECONDS: Final = 5.0
-"""How long the device may take to notice that both clients have left."""
-LOOK_SECONDS: Final = 0.005
-SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 EventT = TypeVar("EventT", bound="Event")
-
-
-class ReadyDevice(msgspec.Struct):
-    """A device, as `emuzero serve --json` tells it."""
-
-    vram_size: int
-
-
-class Ready(msgspec.Struct):
-    """What `emuzero serve --json` tells when it is ready."""
-
-    socket: str
-    devices: list[ReadyDevice]
 
 
 def run(paths: Sequence[Path], *, vram_size: int | None, audience: Audience, keep: bool) -> Verdict:
@@ -81,50 +58,40 @@ def run(paths: Sequence[Path], *, vram_size: int | None, audience: Audience, kee
         ChildFailed: a process failed; so does the run.
         BadInput: the files do not fit.
     """
-    with contextlib.ExitStack() as undo:
-        folder = undo.enter_context(tempfile.TemporaryDirectory(prefix="emuzero-demo-"))
-        undo.enter_context(_ended_by_signals())
-        stage = Stage(Path(folder) / "socket", audience, undo, vram_size)
-        verdict = stage.play(paths, keep=keep)
+    with processes(vram_size) as running:
+        verdict = Stage(running, audience).play(paths, keep=keep)
     audience.ended(verdict)
     return verdict
 
 
 @final
 class Stage:
-    """The processes of one run.
+    """The play of one run.
 
-    Owner: `run`, whose exit stack ends the processes on every path.
+    Owner: `run`.
     """
 
-    def __init__(
-        self,
-        socket: Path,
-        audience: Audience,
-        undo: contextlib.ExitStack,
-        vram_size: int | None,
-    ) -> None:
-        """Start all three: the importer too, so that it is ready when the handle comes."""
-        self._socket = socket
+    def __init__(self, running: Processes, audience: Audience) -> None:
+        """Start both clients: the importer too, so that it is ready when the handle comes."""
+        self._running = running
         self._audience = audience
         self._patience = PATIENCE_SECONDS
-        self._children: list[Child] = []
-        undo.callback(self._end_all)
-        memory = [] if vram_size is None else ["--vram", str(vram_size)]
-        serve = ["hostdriver.cli", "serve", "--json", "--on-demand", "--socket", str(socket)]
-        self._device = self._start("device", [*serve, *memory])
-        self._exporter = self._start("exporter", ["hostdriver.cli.demo.exporter", str(socket)])
-        self._importer = self._start("importer", ["hostdriver.cli.demo.importer", str(socket)])
+        self._device = running.device
+        socket = str(running.socket)
+        self._exporter = running.start("exporter", ["hostdriver.cli.demo.exporter", socket])
+        self._importer = running.start("importer", ["hostdriver.cli.demo.importer", socket])
         self._clients = {"exporter": self._exporter, "importer": self._importer}
 
     def play(self, paths: Sequence[Path], *, keep: bool) -> Verdict:
         """Play the whole story and return what it proved."""
-        ready = self._ready()
+        ready = self._running.ready()
         total = check_fit(paths, ready.devices[0].vram_size)
         self._patience += total / SLOWEST_BYTES_A_SECOND
         # As long as somebody looks at it, the device does not leave.
-        with Observer(self._socket, name="demo") as observer:
-            self._audience.began(ready.socket, {child.name: child.pid for child in self._children})
+        with Observer(self._running.socket, name="demo") as observer:
+            self._audience.began(
+                ready.socket, {child.name: child.pid for child in self._running.all}
+            )
             self._measure("before", observer)
             loaded, handle = self._export(paths)
             verified, replied = self._import(handle)
@@ -146,19 +113,6 @@ class Stage:
             received=received,
             after=after,
         )
-
-    def _ready(self) -> Ready:
-        """Wait until the device listens."""
-        try:
-            line = self._device.hear(self._patience)
-        except ChildFailed as error:
-            if error.code == Exit.USAGE:  # of what it was given only --vram can be wrong
-                raise BadInput(error.words.removeprefix("Error: ")) from error
-            raise
-        try:
-            return msgspec.json.decode(line, type=Ready)
-        except msgspec.MsgspecError as error:
-            raise ChildFailed(f"the device told {line!r:.80}: {error}") from error
 
     def _export(self, paths: Sequence[Path]) -> tuple[Loaded, bytes]:
         """Have the exporter load the files; return their hashes and the handle."""
@@ -183,20 +137,6 @@ class Stage:
             client.finish(self._patience)
         return received
 
-    def _end_all(self) -> None:
-        """End every process; nothing interrupts that, and it takes seconds at most."""
-        for number in SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
-        for child in reversed(self._children):
-            child.ask_to_end()
-        for child in reversed(self._children):
-            child.end()
-
-    def _start(self, name: str, arguments: Sequence[str]) -> Child:
-        child = Child(name, ["-m", *arguments])
-        self._children.append(child)
-        return child
-
     def _order(self, order: Order) -> None:
         self._exporter.tell(encode(order), self._patience, [self._device])
 
@@ -219,15 +159,7 @@ class Stage:
 
     def _measure(self, moment: str, observer: Observer, *, empty: bool = False) -> DeviceStatistics:
         """Return what the device counts now, or when it has become empty."""
-        deadline = time.monotonic() + GONE_SECONDS
-        while True:
-            device = observer.read().devices[0].device
-            if device is None:
-                raise ChildFailed("the device does not run")
-            in_use = device.vram_size - device.retired_bytes - device.free_bytes
-            if not empty or not (device.client_count or in_use) or time.monotonic() > deadline:
-                break
-            time.sleep(LOOK_SECONDS)
+        device = measure(observer, empty=empty)
         self._audience.measured(moment, device)
         return device
 
@@ -239,23 +171,6 @@ class Stage:
         poll = select.poll()
         poll.register(sys.stdin, select.POLLIN)
         while not poll.poll(LOOK_SECONDS * 1000):
-            for child in self._children:
+            for child in self._running.all:
                 child.check()
         sys.stdin.readline()
-
-
-@contextlib.contextmanager
-def _ended_by_signals() -> Generator[None]:
-    """Have SIGTERM and SIGHUP unwind the stack as Ctrl-C does; give the handlers back."""
-
-    def end(number: int, _: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    before = {number: signal.getsignal(number) for number in SIGNALS}
-    signal.signal(signal.SIGTERM, end)
-    signal.signal(signal.SIGHUP, end)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

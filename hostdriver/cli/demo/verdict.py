@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from firmware.abi.ipc import IpcHandle
+from hostdriver.cli.sizes import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,8 +41,9 @@ class Verdict:
         if not self.seen.is_right or self.seen.text != self.replied:
             return f"the exporter saw another reply than the importer wrote: {self.seen.text!r}"
         if self.received != IpcHandle.SIZE:
-            return f"the importer was given {self.received} bytes, expected {IpcHandle.SIZE}"
-        return self._not_given_back()
+            given = counted(self.received, "byte")
+            return f"the importer was given {given}, expected {IpcHandle.SIZE}"
+        return not_given_back(self.after)
 
     def _first_difference(self) -> str:
         files = self.verified.files
@@ -52,18 +54,19 @@ class Verdict:
                 return f"{loaded.name} has SHA-256 {found.sha256}, expected {loaded.sha256}"
         return "no file differs"
 
-    def _not_given_back(self) -> str:
-        after = self.after
-        missing = after.vram_size - after.retired_bytes - after.free_bytes
-        if missing:
-            return f"{missing} bytes of device memory are still in use"
-        left = {
-            "objects": after.object_count,
-            "spaces": after.space_count,
-            "queues": after.queue_count,
-            "exports": after.export_count,
-            "imports": after.import_count,
-            "clients": after.client_count,
-        }
-        names = [f"{count} {name}" for name, count in left.items() if count]
-        return f"still on the device: {', '.join(names)}" if names else ""
+
+def not_given_back(after: DeviceStatistics) -> str:
+    """Return what a device still holds when all its clients have gone; empty when nothing."""
+    missing = after.vram_size - after.retired_bytes - after.free_bytes
+    if missing:
+        return f"{counted(missing, 'byte')} of device memory are still in use"
+    left = {
+        "object": after.object_count,
+        "space": after.space_count,
+        "queue": after.queue_count,
+        "export": after.export_count,
+        "import": after.import_count,
+        "client": after.client_count,
+    }
+    names = [counted(count, name) for name, count in left.items() if count]
+    return f"still on the device: {', '.join(names)}" if names else ""

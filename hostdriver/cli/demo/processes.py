@@ -1,0 +1,154 @@
+"""A private device process and its clients: started, looked at, and ended on every path."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, final
+
+import msgspec
+
+from hostdriver.cli.demo.children import Child, ChildFailed
+from hostdriver.cli.exits import BadInput, Exit
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping, Sequence
+    from types import FrameType
+
+    from firmware.abi.statistics import DeviceStatistics
+    from hostdriver.cli.observer import Observer
+
+PATIENCE_SECONDS: Final = 20.0
+"""How long any step may take, besides the time that its bytes need."""
+GONE_SECONDS: Final = 5.0
+"""How long the device may take to notice that its clients have left."""
+LOOK_SECONDS: Final = 0.005
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class ReadyDevice(msgspec.Struct):
+    """A device, as `emuzero serve --json` tells it."""
+
+    vram_size: int
+
+
+class Ready(msgspec.Struct):
+    """What `emuzero serve --json` tells when it is ready."""
+
+    socket: str
+    devices: list[ReadyDevice]
+
+
+@final
+class Processes:
+    """The processes of one run.
+
+    Owner: `processes`, which ends them on every path.
+    """
+
+    def __init__(self, socket: Path) -> None:
+        self.socket = socket
+        """Where the device will listen."""
+        self.all: list[Child] = []
+        """In the order in which they were started, the device first."""
+
+    @property
+    def device(self) -> Child:
+        """The device."""
+        return self.all[0]
+
+    def start_device(self, vram_size: int | None) -> None:
+        """Start the device; `ready` waits until it listens."""
+        memory = [] if vram_size is None else ["--vram", str(vram_size)]
+        serve = ["hostdriver.cli", "serve", "--json", "--on-demand", "--socket", str(self.socket)]
+        self.start("device", [*serve, *memory])
+
+    def start(
+        self, name: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None
+    ) -> Child:
+        """Start `python -m` with these arguments, and with changes to the environment."""
+        child = Child(name, ["-m", *arguments], environment or {})
+        self.all.append(child)
+        return child
+
+    def ready(self) -> Ready:
+        """Wait until the device listens.
+
+        Raises:
+            BadInput: no device has such a size.
+            ChildFailed: it ended or says nothing.
+        """
+        try:
+            line = self.device.hear(PATIENCE_SECONDS)
+        except ChildFailed as error:
+            if error.code == Exit.USAGE:  # of what it was given only --vram can be wrong
+                raise BadInput(error.words.removeprefix("Error: ")) from error
+            raise
+        try:
+            return msgspec.json.decode(line, type=Ready)
+        except msgspec.MsgspecError as error:
+            raise ChildFailed(f"the device told {line!r:.80}: {error}") from error
+
+    def end_all(self) -> None:
+        """End every process; nothing interrupts that, and it takes seconds at most."""
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        for child in reversed(self.all):
+            child.ask_to_end()
+        for child in reversed(self.all):
+            child.end()
+
+
+@contextlib.contextmanager
+def processes(vram_size: int | None) -> Generator[Processes]:
+    """Run a private device in the block; whatever ends it, no process and no file is left.
+
+    Args:
+        vram_size: memory of the device; None for its usual size.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="emuzero-demo-") as folder,
+        _ended_by_signals(),
+        contextlib.ExitStack() as undo,
+    ):
+        running = Processes(Path(folder) / "socket")
+        undo.callback(running.end_all)
+        running.start_device(vram_size)
+        yield running
+
+
+def measure(observer: Observer, *, empty: bool = False) -> DeviceStatistics:
+    """Return what the device counts now, or when it has become empty.
+
+    Raises:
+        ChildFailed: it does not run.
+    """
+    deadline = time.monotonic() + GONE_SECONDS
+    while True:
+        device = observer.read().devices[0].device
+        if device is None:
+            raise ChildFailed("the device does not run")
+        in_use = device.vram_size - device.retired_bytes - device.free_bytes
+        if not empty or not (device.client_count or in_use) or time.monotonic() > deadline:
+            return device
+        time.sleep(LOOK_SECONDS)
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Generator[None]:
+    """Have SIGTERM and SIGHUP unwind the stack as Ctrl-C does; give the handlers back."""
+
+    def end(number: int, _: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGHUP, end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,215 @@
+"""An example's process: `python -m hostdriver.cli.demo.watched FILE`.
+
+It runs the file as Python would, and tells the parent of every call of the public API with what it
+put on the rings, and of every line that the file prints, in their order. Children that the example
+forks are watched like itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import io
+import multiprocessing
+import os
+import runpy
+import sys
+from enum import Enum
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar, final
+
+from hostdriver import levelzero
+from hostdriver.api.driver import Driver
+from hostdriver.api.physical_handle import PhysicalMem
+from hostdriver.cli.demo.events import Call, Said, Told, encode
+from hostdriver.cli.demo.trace import Trace, hexadecimal
+from hostdriver.cli.sizes import counted
+from hostdriver.runtime.attach import attach
+from hostdriver.runtime.process import Process
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hostdriver.cli.demo.events import Event
+    from hostdriver.runtime.runner import Runner
+
+MAIN: Final = "program"
+"""What the process is called that Python started."""
+WATCHED: Final = (
+    (
+        levelzero.Context,
+        ("mem_", "virtual_mem_", "physical_mem_", "memory_", "host_view", "destroy"),
+    ),
+    (levelzero.Device, ("get_",)),
+    (levelzero.Driver, ("get_", "create_context")),
+)
+"""Classes, and what the names of their functions of the specification begin with."""
+_OTHER_NAMES: Final = {"create_context": "zeContextCreate", "destroy": "zeContextDestroy"}
+_OURS: Final = ("memory_", "host_view")
+"""Begin names of functions that the specification does not have."""
+_PREFIXES: Final = {levelzero.Device: "Device", levelzero.Driver: "Driver"}
+_SMALL: Final = 10
+"""Smaller numbers read the same in both bases."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@final
+class Watch:
+    """Tells of the calls of this process, and of its lines.
+
+    Owner: the process, which has one thread. A call that another call makes is not told.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        """Tell through a descriptor."""
+        self._descriptor = descriptor
+        self._inside = False
+        self.trace = Trace(self._tell)
+
+    def said(self, line: str) -> None:
+        """Tell of a line that was printed."""
+        self._tell(Said(line))
+
+    def watched(self, name: str, function: Callable[P, R]) -> Callable[P, R]:
+        """Return a function of the API that also tells of its calls."""
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            if self._inside:
+                return function(*args, **kwargs)
+            bound = signature.bind(*args, **kwargs).arguments
+            arguments = {key: shown(value) for key, value in bound.items() if key != "self"}
+            self._inside = True
+            try:
+                with self.trace.call(name, **arguments) as outcome:
+                    result = function(*args, **kwargs)
+                    if result is not None:
+                        outcome.result = shown(result)
+                return result
+            finally:
+                self._inside = False
+
+        return call
+
+    def connect(
+        self,
+        socket: str | os.PathLike[str] | None = None,
+        *,
+        name: str = "",
+        start: object = None,  # noqa: ARG002 - the emulator of the demo runs
+    ) -> Driver:
+        """Do what `levelzero.connect` does, and watch what crosses the rings."""
+
+        def attached() -> Runner:
+            runner = attach(socket, name=name)
+            runner.observer = self.trace.observe
+            return runner
+
+        with self.trace.call("zeInit"):
+            return Driver(Process(attached))
+
+    def _tell(self, event: Event | Said) -> None:
+        if not isinstance(event, Call | Said):
+            raise TypeError(f"an example tells {event!r}")
+        who = multiprocessing.current_process().name
+        line = encode(Told(MAIN if who == "MainProcess" else who, event))
+        while line:
+            line = line[os.write(self._descriptor, line) :]
+
+
+@final
+class Lines(io.TextIOBase):
+    """Standard output of an example: each line is told."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._begun = ""
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Tell of the lines that are complete now."""
+        *lines, self._begun = (self._begun + text).split("\n")
+        for line in lines:
+            self._watch.said(line)
+        return len(text)
+
+
+def shown(value: object) -> str:
+    """Return an argument or a result as people read it."""
+    match value:
+        case bool() | None | str():
+            return str(value)
+        case Enum():
+            return value.name or "0"
+        case int():
+            return str(value) if value < _SMALL else hexadecimal(value)
+        case bytes() | bytearray() | memoryview():
+            return counted(len(value), "byte")
+        case levelzero.Device():
+            return f"device {value.index}"
+        case PhysicalMem():
+            return f"object {value.record.id}"
+        case tuple() if hasattr(value, "_asdict"):
+            fields = " ".join(f"{key}={shown(item)}" for key, item in value._asdict().items())
+            return f"{type(value).__name__}({fields})"
+        case list() | tuple():
+            return f"[{', '.join(shown(item) for item in value)}]"
+        case _ if dataclasses.is_dataclass(value):
+            return f"{type(value).__name__}({_fields(value)})"
+        case _:
+            return type(value).__name__
+
+
+def function_name(owner: type, name: str) -> str:
+    """Return what the specification calls a method."""
+    if name in _OTHER_NAMES:
+        return _OTHER_NAMES[name]
+    if name.startswith(_OURS):
+        return name
+    words = "".join(word.capitalize() for word in name.split("_"))
+    return f"ze{_PREFIXES.get(owner, '')}{words}"
+
+
+def install(watch: Watch) -> None:
+    """Have the public API of this process watched."""
+    for owner, beginnings in WATCHED:
+        for name in dir(owner):
+            function = getattr(owner, name)
+            if name.startswith(beginnings) and inspect.isfunction(function):
+                setattr(owner, name, watch.watched(function_name(owner, name), function))
+    levelzero.connect = watch.connect
+
+
+def main() -> None:
+    """Run the file under watch."""
+    _, file = sys.argv
+    # What the example starts may write to standard output, too; that is for people.
+    telling = os.dup(sys.stdout.fileno())
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    watch = Watch(telling)
+    install(watch)
+    sys.stdout = Lines(watch)
+    sys.argv = [file]
+    runpy.run_path(file, run_name="__main__")
+
+
+def _fields(value: object) -> str:
+    """Return the fields of a descriptor that are not what they are by default."""
+    if not dataclasses.is_dataclass(value):
+        return ""
+    parts: list[str] = []
+    for field in dataclasses.fields(value):
+        item: object = getattr(value, field.name)
+        if item != field.default:
+            parts.append(f"{field.name}={shown(item)}")
+    return ", ".join(parts)
+
+
+if __name__ == "__main__":
+    main()
