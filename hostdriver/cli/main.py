@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 EPILOG: Final = """\b
 Examples:
   emuzero demo                      see what the parts do, from calls to page tables
+  emuzero demo --extension range    see one extension, by a program to copy
   emuzero serve --vram 2GiB &       run an emulator
   emuzero status --watch            look at it
   emuzero status --json | jq .      the same for programs

@@ -18,19 +18,17 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 QUESTION = b"Do you see what I see?"
-ANSWER = b"Every byte, at addresses of my own."
+ANSWER = b"Every byte, through a page table of my own."
 
 
-def exporter(link: Connection) -> None:
+def exporter(link: Connection[bytes, bytes]) -> None:
     """Build the range, export a window of it, and wait for the answer."""
     with ze.connect(name="exporter") as driver, driver.create_context() as context:
         device = driver.devices[0]
         assert ze.Extension.EXT_IPC_PHYS_MEM_HANDLE_RANGE in device.extensions
         page = context.virtual_mem_query_page_size(device, 1 << 16)
 
-        print(
-            "Three objects of 2, 3 and 4 pages lie side by side; of each, all but the first page:"
-        )
+        print("Three objects lie side by side, each mapped from its second page on:", flush=True)
         start = context.virtual_mem_reserve(16 * page)
         objects: list[ze.PhysicalMem] = []
         size = 0
@@ -41,7 +39,7 @@ def exporter(link: Connection) -> None:
             objects.append(physical)
             size += length
 
-        print("The window begins at an odd byte of the first, and ends inside the last:")
+        print("The window begins at an odd byte of the first and ends in the last:", flush=True)
         window, window_size = start + 1001, size - 2002
         context.memory_write(window, QUESTION)
         handle = context.mem_get_ipc_handle_with_properties(
@@ -49,7 +47,7 @@ def exporter(link: Connection) -> None:
         )
         assert len(handle) == 64
 
-        print("A range with a hole cannot be exported, and an empty one neither:")
+        print("A range with a hole cannot be exported, and an empty one neither:", flush=True)
         for bad_size, result in (
             (16 * page - 1001, ze.ZeResult.ZE_RESULT_ERROR_ADDRESS_NOT_FOUND),
             (0, ze.ZeResult.ZE_RESULT_ERROR_INVALID_SIZE),
@@ -66,7 +64,7 @@ def exporter(link: Connection) -> None:
         assert link.recv_bytes() == b"answered"
         answer = context.memory_read(window + window_size - len(ANSWER), len(ANSWER))
         assert answer == ANSWER
-        print(f"The exporter reads in its own memory: {answer.decode()}")
+        print(f"The exporter reads in its own memory: {answer.decode()}", flush=True)
 
         context.mem_put_ipc_handle(handle)
         context.virtual_mem_free(start, 16 * page)
@@ -74,17 +72,17 @@ def exporter(link: Connection) -> None:
             context.physical_mem_destroy(physical)
 
 
-def importer(link: Connection) -> None:
+def importer(link: Connection[bytes, bytes]) -> None:
     """Open the 64 bytes: the memory itself tells how large it is."""
     handle = link.recv_bytes()
     with ze.connect(name="importer") as driver, driver.create_context() as context:
-        print(f"The importer was given {len(handle)} bytes, and opens them:")
+        print(f"The importer was given {len(handle)} bytes, and opens them:", flush=True)
         window = context.mem_open_ipc_handle(driver.devices[0], handle)
         base, size = context.mem_get_address_range(window)
         assert base == window
         question = context.memory_read(window, len(QUESTION))
         assert question == QUESTION
-        print(f"The importer reads: {question.decode()}")
+        print(f"The importer reads: {question.decode()}", flush=True)
         context.memory_write(window + size - len(ANSWER), ANSWER)
         context.mem_close_ipc_handle(window)
     link.send_bytes(b"answered")

@@ -29,7 +29,8 @@ from hostdriver.cli.demo.events import (
     Tables,
     Verified,
 )
-from hostdriver.cli.demo.story import MOST_SHOWN, Story
+from hostdriver.cli.demo.page import MOST_SHOWN
+from hostdriver.cli.demo.story import Story
 from hostdriver.cli.demo.verdict import Verdict
 from hostdriver.core.ipc import Named, build_handle
 from tests.commandline.test_status_document import keys_of

@@ -48,7 +48,7 @@ def test_the_first_thing_that_is_wrong_is_said(change: dict[str, object], words:
     [
         ({"free_bytes": (1 << 30) - 4096}, "4,096 bytes of device memory are still in use"),
         ({"object_count": 2, "export_count": 1}, "still on the device: 2 objects, 1 export"),
-        ({"client_count": 1}, "1 clients"),
+        ({"client_count": 1}, "1 client"),
     ],
 )
 def test_what_was_not_given_back_is_named(change: dict[str, int], words: str) -> None:

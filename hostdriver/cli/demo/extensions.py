@@ -34,6 +34,11 @@ EXTENSIONS: Final[Mapping[str, Entry]] = {
         "ipc_phys_mem_handle_range",
         "Share a range of several physical objects through one handle.",
     ),
+    "external-memory": _entry(
+        "external_memory.py",
+        "external_memmap_sysmem",
+        "Let the device work on the application's own memory, without a copy.",
+    ),
 }
 
 

@@ -7,7 +7,6 @@ forks are watched like itself.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
 import io
@@ -15,15 +14,13 @@ import multiprocessing
 import os
 import runpy
 import sys
-from enum import Enum
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar, final
 
 from hostdriver import levelzero
 from hostdriver.api.driver import Driver
-from hostdriver.api.physical_handle import PhysicalMem
 from hostdriver.cli.demo.events import Call, Said, Told, encode
-from hostdriver.cli.demo.trace import Trace, hexadecimal
-from hostdriver.cli.sizes import counted
+from hostdriver.cli.demo.shown import shown
+from hostdriver.cli.demo.trace import Trace
 from hostdriver.runtime.attach import attach
 from hostdriver.runtime.process import Process
 
@@ -48,9 +45,6 @@ _OTHER_NAMES: Final = {"create_context": "zeContextCreate", "destroy": "zeContex
 _OURS: Final = ("memory_", "host_view")
 """Begin names of functions that the specification does not have."""
 _PREFIXES: Final = {levelzero.Device: "Device", levelzero.Driver: "Driver"}
-_SMALL: Final = 10
-"""Smaller numbers read the same in both bases."""
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -140,32 +134,6 @@ class Lines(io.TextIOBase):
         return len(text)
 
 
-def shown(value: object) -> str:
-    """Return an argument or a result as people read it."""
-    match value:
-        case bool() | None | str():
-            return str(value)
-        case Enum():
-            return value.name or "0"
-        case int():
-            return str(value) if value < _SMALL else hexadecimal(value)
-        case bytes() | bytearray() | memoryview():
-            return counted(len(value), "byte")
-        case levelzero.Device():
-            return f"device {value.index}"
-        case PhysicalMem():
-            return f"object {value.record.id}"
-        case tuple() if hasattr(value, "_asdict"):
-            fields = " ".join(f"{key}={shown(item)}" for key, item in value._asdict().items())
-            return f"{type(value).__name__}({fields})"
-        case list() | tuple():
-            return f"[{', '.join(shown(item) for item in value)}]"
-        case _ if dataclasses.is_dataclass(value):
-            return f"{type(value).__name__}({_fields(value)})"
-        case _:
-            return type(value).__name__
-
-
 def function_name(owner: type, name: str) -> str:
     """Return what the specification calls a method."""
     if name in _OTHER_NAMES:
@@ -197,18 +165,6 @@ def main() -> None:
     sys.stdout = Lines(watch)
     sys.argv = [file]
     runpy.run_path(file, run_name="__main__")
-
-
-def _fields(value: object) -> str:
-    """Return the fields of a descriptor that are not what they are by default."""
-    if not dataclasses.is_dataclass(value):
-        return ""
-    parts: list[str] = []
-    for field in dataclasses.fields(value):
-        item: object = getattr(value, field.name)
-        if item != field.default:
-            parts.append(f"{field.name}={shown(item)}")
-    return ", ".join(parts)
 
 
 if __name__ == "__main__":
