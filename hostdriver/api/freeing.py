@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from firmware.abi.control import ReleaseMode
 from hostdriver.api.exporting import revoke
 from hostdriver.api.validation import check_pointer
 from hostdriver.core.allocations import holder_of
 from hostdriver.core.failures import invalid_argument
-from hostdriver.core.making import unmake
+from hostdriver.core.releasing import unmake
 from hostdriver.core.results import Refusal, failed
 
 if TYPE_CHECKING:
@@ -22,9 +23,12 @@ async def free(state: DriverState, ptr: int | None) -> None:
     Raises:
         ZeError: null pointer; not the pointer of an allocation; freed already.
     """
-    allocation = check_allocation(state, ptr)
+    await _free(state, check_allocation(state, ptr), ReleaseMode.BEHIND_WORK)
+
+
+async def _free(state: DriverState, allocation: Allocation, mode: ReleaseMode) -> None:
     try:
-        await unmake(state, allocation)
+        await unmake(state, allocation, mode)
     except Refusal as refusal:
         doing = f"the memory at {allocation.start:#x} cannot be freed"
         raise failed(refusal, doing) from refusal

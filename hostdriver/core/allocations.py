@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, NamedTuple, final
 
 if TYPE_CHECKING:
     from hostdriver.core.state import DriverState
@@ -18,6 +18,13 @@ class AllocationKind(Enum):
     SHARED = "shared"
     IMPORTED = "imported host"
     """The application's own pages."""
+
+
+class PeerObject(NamedTuple):
+    """What a device knows of memory that another one made."""
+
+    device: int
+    object_id: int
 
 
 @final
@@ -48,6 +55,8 @@ class Allocation:
     """Whether its addresses come from the arena; never for the application's own pages."""
     descriptor: int | None = None
     """Memory file behind what the CPU sees, while the process keeps it open."""
+    peers: tuple[PeerObject, ...] = ()
+    """Objects of the other devices, which show the same memory at the same address."""
     leaving: bool = False
 
     @property

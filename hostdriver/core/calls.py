@@ -16,14 +16,20 @@ if TYPE_CHECKING:
 ReplyT = TypeVar("ReplyT", bound=Reply)
 
 
-async def exchange(device: int, command: ControlCommand, *, payload: bytes = b"") -> Answer:
+async def exchange(
+    device: int,
+    command: ControlCommand,
+    *,
+    payload: bytes = b"",
+    descriptors: tuple[int, ...] = (),
+) -> Answer:
     """Send a command to a device and return its answer, which is not a refusal.
 
     Raises:
         Refusal: the device refused; nothing changed.
         ZeError: the device is lost.
     """
-    answer = await Control(device, command, payload)
+    answer = await Control(device, command, payload, descriptors=descriptors)
     reply = answer.reply
     if isinstance(reply, Refused):
         raise Refusal(ControlOpcode(command.OPCODE), reply.status, reply.detail, reply.expected)

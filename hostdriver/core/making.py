@@ -1,21 +1,31 @@
-"""Making an allocation, and taking it away: addresses, memory and mappings, all or nothing."""
+"""Making an allocation: addresses, memory and mappings, all or nothing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, final
 
-from firmware.abi.control import Map, ObjectCreate, ObjectDestroy, ObjectFlags, ObjectKind, Unmap
+from firmware.abi.control import (
+    Allocate,
+    Map,
+    ObjectFlags,
+    ObjectKind,
+    Release,
+    ReleaseMode,
+    SegmentRegister,
+    SegmentUnregister,
+)
 from firmware.abi.ids import ALL_RIGHTS, PAGE_SIZE, Rights
-from firmware.abi.replies import Done, Mapped, ObjectCreated
+from firmware.abi.replies import Allocated, Done, Mapped, ObjectCreated, Released
 from hostdriver.core.addresses import Place, give_addresses, take_addresses
-from hostdriver.core.allocations import Allocation, AllocationKind
+from hostdriver.core.allocations import Allocation, AllocationKind, PeerObject
 from hostdriver.core.calls import call, exchange, expect
 from hostdriver.core.failures import out_of_host_memory
 from hostdriver.core.physical import MEDIUM_PAGE, page_size_for
-from hostdriver.core.questions import CloseDescriptor, MapDescriptor, ProtectNone
+from hostdriver.core.questions import CloseDescriptor, MapDescriptor
+from hostdriver.core.releasing import give_deferred_addresses
 from hostdriver.core.results import Refusal, failed
-from hostdriver.core.system_memory import take_out
 from hostdriver.core.undo import Undo
 from hostdriver.core.vaspace import align_up
 
@@ -53,14 +63,28 @@ class Plan:
         """Bytes that it takes."""
         return align_up(self.size, self.granule)
 
+    @property
+    def flags(self) -> ObjectFlags:
+        """How its object is made."""
+        return ObjectFlags.READ_ONLY if self.is_read_only else ObjectFlags.NONE
+
+    @property
+    def rights(self) -> Rights:
+        """What devices may do with it."""
+        return Rights.READ if self.is_read_only else ALL_RIGHTS
+
 
 async def make(state: DriverState, plan: Plan) -> Allocation:
-    """Make an allocation: at one address for the device, and for the CPU where that may see it.
+    """Make an allocation, at one address for all who may see it.
+
+    Memory of a device is mapped on that device; host and shared memory on every device, and for
+    the CPU.
 
     Raises:
         ZeError: no address space, memory, descriptor or mapping is left, or the device is lost.
             Nothing is left behind then.
     """
+    await give_deferred_addresses(state)
     # Large memory gets an address at which large pages can map it.
     place = await take_addresses(
         state, plan.reserved, max(plan.alignment, page_size_for(plan.reserved))
@@ -68,7 +92,7 @@ async def make(state: DriverState, plan: Plan) -> Allocation:
     if place is None:
         raise out_of_host_memory(f"no address space is left for {plan.size:#x} bytes")
     undo = Undo()
-    undo.add(lambda: give_addresses(state, place))
+    undo.add(partial(give_addresses, state, place))
     try:
         allocation = await _make_at(state, plan, place, undo)
     except Exception as error:
@@ -81,49 +105,24 @@ async def make(state: DriverState, plan: Plan) -> Allocation:
     return allocation
 
 
-async def unmake(state: DriverState, allocation: Allocation) -> None:
-    """Take an allocation away: no pointer into it is one of the driver's any more.
-
-    Raises:
-        Refusal: its device refused; it is still there.
-        ZeError: its device is lost; it is still there.
-    """
-    if allocation.kind is AllocationKind.IMPORTED:
-        await take_out(state, allocation)
-        return
-    device = state.devices[allocation.device]
-    allocation.leaving = True
-    try:
-        await _unmap(device, allocation.start, allocation.reserved)
-    except BaseException:
-        allocation.leaving = False
-        raise
-    await _destroy(device, allocation.object_id)
-    if allocation.is_host_visible:
-        await ProtectNone(allocation.start, allocation.reserved)
-    if allocation.descriptor is not None:
-        descriptor, allocation.descriptor = allocation.descriptor, None
-        await CloseDescriptor(descriptor)
-    state.allocations.remove(allocation.start)
-    place = Place(allocation.start, allocation.reserved, allocation.in_arena)
-    await give_addresses(state, place)
-
-
 async def _make_at(state: DriverState, plan: Plan, place: Place, undo: Undo) -> Allocation:
     """Make the memory and map it; `undo` knows after every step how to take it back."""
     device = state.devices[plan.device]
-    answer = await exchange(device.index, _creation(plan))
-    created = expect(answer.reply, ObjectCreated)
-    undo.add(lambda: _destroy(device, created.object_id))
-    try:
-        await _map(device, plan, place.va, created.object_id)
-        undo.add(lambda: _unmap(device, place.va, place.size))
-        if plan.kind is not AllocationKind.DEVICE:
-            await _map_for_cpu(answer, place)
-    finally:
-        # The mapping keeps the file.
-        for descriptor in answer.descriptors:
-            await CloseDescriptor(descriptor)
+    answer = await exchange(device.index, _creation(device, plan, place.va))
+    created = expect(answer.reply, Allocated)
+    device.released = created.released
+    undo.add(partial(_release, device, place, created.object_id))
+    peers: tuple[PeerObject, ...] = ()
+    if plan.kind is not AllocationKind.DEVICE:
+        try:
+            descriptor = _descriptor_of(answer)
+            peers = await _map_on_others(state, plan, place, descriptor, undo)
+            # Nothing can fail behind this, so that it needs no undoing.
+            await _map_for_cpu(descriptor, place)
+        finally:
+            # The mappings keep the file.
+            for number in answer.descriptors:
+                await CloseDescriptor(number)
     return Allocation(
         id=state.next_id(),
         kind=plan.kind,
@@ -134,44 +133,85 @@ async def _make_at(state: DriverState, plan: Plan, place: Place, undo: Undo) -> 
         object_id=created.object_id,
         page_size=min(plan.page_size, created.page_size),
         in_arena=place.in_arena,
+        peers=peers,
     )
 
 
-def _creation(plan: Plan) -> ObjectCreate:
+def _creation(device: DeviceState, plan: Plan, va: int) -> Allocate:
     is_on_device = plan.kind is AllocationKind.DEVICE
-    return ObjectCreate(
+    return Allocate(
         request=0,
+        vmid=device.vmid,
         kind=ObjectKind.VRAM if is_on_device else ObjectKind.SYSTEM,
-        flags=ObjectFlags.READ_ONLY if plan.is_read_only else ObjectFlags.NONE,
+        flags=plan.flags,
+        rights=plan.rights,
+        va=va,
         size_bytes=plan.reserved,
         page_size=plan.page_size,
     )
 
 
-async def _map(device: DeviceState, plan: Plan, va: int, object_id: int) -> None:
+def _descriptor_of(answer: Answer) -> int:
+    if not answer.descriptors:
+        raise out_of_host_memory(f"the memory's descriptor is missing: {answer.problem}")
+    return answer.descriptors[0]
+
+
+async def _map_on_others(
+    state: DriverState, plan: Plan, place: Place, descriptor: int, undo: Undo
+) -> tuple[PeerObject, ...]:
+    """Make the file behind host memory known to the other devices, and map it there."""
+    peers: list[PeerObject] = []
+    for device in state.devices:
+        if device.index != plan.device:
+            number = await _bring_in(device, plan, place.va, descriptor)
+            peers.append(PeerObject(device.index, number))
+            undo.add(partial(_release, device, place, number))
+    return tuple(peers)
+
+
+async def _bring_in(device: DeviceState, plan: Plan, va: int, descriptor: int) -> int:
+    """Make a file known to a device and map it; both or none. Return the object's number."""
+    register = SegmentRegister(
+        request=0,
+        kind=ObjectKind.CLIENT_DESCRIPTOR,
+        flags=plan.flags,
+        address=0,
+        size_bytes=plan.reserved,
+    )
+    answer = await exchange(device.index, register, descriptors=(descriptor,))
+    number = expect(answer.reply, ObjectCreated).object_id
     command = Map(
         request=0,
         vmid=device.vmid,
-        rights=Rights.READ if plan.is_read_only else ALL_RIGHTS,
+        rights=plan.rights,
         va=va,
         size_bytes=plan.reserved,
-        object_id=object_id,
+        object_id=number,
         object_offset=0,
     )
-    await call(device.index, command, Mapped)
+    try:
+        await call(device.index, command, Mapped)
+    except Refusal:
+        await call(device.index, SegmentUnregister(request=0, object_id=number), Done)
+        raise
+    return number
 
 
-async def _map_for_cpu(answer: Answer, place: Place) -> None:
-    if not answer.descriptors:
-        raise out_of_host_memory(f"the memory's descriptor is missing: {answer.problem}")
-    problem = await MapDescriptor(answer.descriptors[0], 0, place.va, place.size)
+async def _map_for_cpu(descriptor: int, place: Place) -> None:
+    problem = await MapDescriptor(descriptor, 0, place.va, place.size)
     if problem is not None:
         raise out_of_host_memory(f"the CPU's mapping at {place.va:#x} failed: {problem}")
 
 
-async def _unmap(device: DeviceState, va: int, size: int) -> None:
-    await call(device.index, Unmap(request=0, vmid=device.vmid, va=va, size_bytes=size), Mapped)
-
-
-async def _destroy(device: DeviceState, object_id: int) -> None:
-    await call(device.index, ObjectDestroy(request=0, object_id=object_id), Done)
+async def _release(device: DeviceState, place: Place, object_id: int) -> None:
+    """Take memory back that nobody has used yet."""
+    command = Release(
+        request=0,
+        vmid=device.vmid,
+        mode=ReleaseMode.BEHIND_WORK,
+        va=place.va,
+        size_bytes=place.size,
+        object_id=object_id,
+    )
+    await call(device.index, command, Released)

@@ -59,6 +59,8 @@ class Control(Question[Answer], frozen=True):
     payload: bytes = b""
     room: int = 0
     """Bytes that the device may write into the payload."""
+    descriptors: tuple[int, ...] = ()
+    """Descriptors of the application that go with the command, and stay its own."""
 
 
 @final

@@ -17,6 +17,7 @@ from hostdriver.core.intervals import IntervalMap
 from hostdriver.core.lanes import LanePool
 from hostdriver.core.physical import Import, Mapping, PhysicalObject
 from hostdriver.core.questions import CloseDescriptor, DropTicket
+from hostdriver.core.releasing import DeferredPlace
 from hostdriver.core.reservations import Reservation
 from hostdriver.core.vaspace import VaSpace
 
@@ -71,6 +72,8 @@ class DeviceState:
     vmid: int
     """The process's address space on it."""
     lanes: LanePool
+    released: int = 0
+    """Releases that wait behind work are done up to this number, as the device last told."""
 
     @property
     def is_range_export_on(self) -> bool:
@@ -96,6 +99,8 @@ class DriverState:
     allocations: IntervalMap[Allocation] = field(default_factory=IntervalMap[Allocation])
     overlaid: list[Allocation] = field(default_factory=list[Allocation])
     """Imports of the application's memory that overlap an allocation (profile `intel`)."""
+    deferred: list[DeferredPlace] = field(default_factory=list[DeferredPlace])
+    """Addresses of memory that was freed while work used it."""
     imports: IntervalMap[Import] = field(default_factory=IntervalMap[Import])
     exports: ExportTable = field(default_factory=ExportTable)
     physical: dict[int, PhysicalObject] = field(default_factory=dict[int, PhysicalObject])

@@ -13,15 +13,19 @@ from firmware.abi.control import (
     Map,
     ObjectFlags,
     ObjectKind,
+    Release,
+    ReleaseMode,
     SegmentRegister,
     SegmentUnregister,
     Unmap,
 )
 from firmware.abi.ids import ALL_RIGHTS, PAGE_SIZE, Rights
-from firmware.abi.replies import Done, Mapped, ObjectCreated
+from firmware.abi.replies import Done, Mapped, ObjectCreated, Released
+from firmware.abi.status import Status
 from hostdriver.core.allocations import Allocation, AllocationKind
 from hostdriver.core.calls import call
 from hostdriver.core.questions import FindMissing
+from hostdriver.core.results import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,10 +77,11 @@ async def bring_in(
     _enter(state, allocation)
 
 
-async def take_out(state: DriverState, allocation: Allocation) -> None:
+async def take_out(state: DriverState, allocation: Allocation, mode: ReleaseMode) -> None:
     """End an allocation of the application's pages; the memory and its bytes stay as they are.
 
-    Memory that is gone already is noted.
+    Work that was submitted can still use it; with WAIT the call ends when that is done. Memory that
+    is gone already is noted.
 
     Raises:
         Refusal: no room to split a page of the device's tables; it is still there.
@@ -85,11 +90,14 @@ async def take_out(state: DriverState, allocation: Allocation) -> None:
     device = state.devices[allocation.device]
     allocation.leaving = True
     try:
-        await _unmap(device, allocation.start, allocation.size)
-    except BaseException:
+        is_released = await _release(device, allocation, mode)
+        if not is_released:
+            await _unmap(device, allocation.start, allocation.size)
+    except Exception:
         allocation.leaving = False
         raise
-    await _unregister(device, allocation.object_id)
+    if not is_released:
+        await _unregister(device, allocation.object_id)
     _remove(state, allocation)
     missing = await FindMissing(allocation.start, allocation.size)
     if missing is not None:
@@ -149,6 +157,25 @@ async def _map(
         object_offset=0,
     )
     await call(device.index, command, Mapped)
+
+
+async def _release(device: DeviceState, allocation: Allocation, mode: ReleaseMode) -> bool:
+    """Release an import behind the work that uses it; False when another one has its pages."""
+    command = Release(
+        request=0,
+        vmid=device.vmid,
+        mode=mode,
+        va=allocation.start,
+        size_bytes=allocation.size,
+        object_id=allocation.object_id,
+    )
+    try:
+        device.released = (await call(device.index, command, Released)).released
+    except Refusal as refusal:
+        if refusal.status is Status.NOT_MAPPED:
+            return False
+        raise
+    return True
 
 
 async def _unmap(device: DeviceState, start: int, size: int) -> None:

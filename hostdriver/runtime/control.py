@@ -7,23 +7,25 @@ steps down and wakes them, and one of them leads on.
 
 from __future__ import annotations
 
+import errno
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast, final
 
-from firmware.abi.replies import ObjectCreated, Reply, decode_reply
+from firmware.abi.handshake import DescriptorNote
+from firmware.abi.replies import Allocated, ObjectCreated, Reply, decode_reply
 from firmware.abi.rings import CONSUMER_SLEEPERS, CONTROL_QUEUE, TAIL, U32_MASK
 from firmware.link.descriptors import DescriptorsLost
 from firmware.link.errors import ContractError, LinkError, LinkLost
 from firmware.link.layout import control_shape
 from firmware.link.rings import Consumer, Producer
 from firmware.link.waiting import WordWait
-from hostdriver.core.failures import device_lost
+from hostdriver.core.failures import device_lost, invalid_argument, out_of_host_memory
 from hostdriver.core.questions import Answer
 from hostdriver.runtime.payload import PayloadArea
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from firmware.abi.control import ControlCommand
     from firmware.link.ends import HostEnd
@@ -94,24 +96,34 @@ class ControlChannel:
         """Most bytes that a payload may have."""
         return self._payload.size
 
-    def post(self, command: ControlCommand, payload: bytes = b"", room: int = 0) -> Pending:
+    def post(
+        self,
+        command: ControlCommand,
+        payload: bytes = b"",
+        room: int = 0,
+        descriptors: Sequence[int] = (),
+    ) -> Pending:
         """Send a command when there is room for it; its reply is fetched by `collect`.
 
         Args:
             command: the command; its request number and payload place are filled in.
             payload: bytes that the device reads.
             room: bytes that the device may write.
+            descriptors: what goes with it over the socket.
 
         Raises:
-            ZeError: the session has ended.
+            ZeError: the session has ended; a descriptor cannot be sent. Nothing was sent then.
             ValueError: the payload area is too small for it.
         """
         size = max(len(payload), room)
         with self._lock:
             place = self._await_room(size)
+            request = self._next_request()
             if place is not None:
                 self._payload.store(place, payload)
-            pending = Pending(self._next_request(), place, room)
+            if descriptors:
+                self._send(request, descriptors, place)
+            pending = Pending(request, place, room)
             self._pending[pending.request] = pending
             self._commands.put(address_command(command, pending.request, place))
             old, new = self._commands.publish()
@@ -135,6 +147,24 @@ class ControlChannel:
         with self._lock:
             self._lost = self._lost or reason
             self._changed.notify_all()
+
+    def _send(self, request: int, descriptors: Sequence[int], place: int | None) -> None:
+        """Send descriptors under a request's number, before the request itself.
+
+        Raises:
+            ZeError: they cannot be sent; the payload's place is free again.
+        """
+        note = DescriptorNote(request=request, count=len(descriptors), object_id=0, size_bytes=0)
+        try:
+            self._end.carrier.send(note, descriptors)
+        except (LinkError, OSError) as error:
+            if place is not None:
+                self._payload.give_back(place)
+            if isinstance(error, LinkLost):
+                raise device_lost(str(error)) from error
+            if isinstance(error, OSError) and error.errno == errno.EBADF:
+                raise invalid_argument(f"{list(descriptors)} is not open: {error}") from error
+            raise out_of_host_memory(f"descriptors cannot be sent: {error}") from error
 
     def _await_room(self, size: int) -> int | None:
         """Wait until one more request may be made; return its place in the payload area, if any.
@@ -220,7 +250,7 @@ class ControlChannel:
 
     def _with_descriptors(self, reply: Reply, payload: bytes) -> Answer:
         """Return the answer with the descriptors that the reply tells of."""
-        expected = reply.descriptors if isinstance(reply, ObjectCreated) else 0
+        expected = reply.descriptors if isinstance(reply, ObjectCreated | Allocated) else 0
         if not expected:
             return Answer(reply, payload)
         try:

@@ -215,7 +215,9 @@ class Runner:
 
     def _control(self, question: Control) -> Answer:
         session = self.sessions[question.device]
-        pending = session.post(question.command, question.payload, question.room)
+        pending = session.post(
+            question.command, question.payload, question.room, question.descriptors
+        )
         try:
             return session.collect(question.command, pending)
         except KeyboardInterrupt:

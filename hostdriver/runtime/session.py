@@ -57,14 +57,20 @@ class Session:
         self._faults = FaultReader(end)
         self._lost = ""
 
-    def post(self, command: ControlCommand, payload: bytes = b"", room: int = 0) -> Pending:
+    def post(
+        self,
+        command: ControlCommand,
+        payload: bytes = b"",
+        room: int = 0,
+        descriptors: Sequence[int] = (),
+    ) -> Pending:
         """Send a command; its answer is fetched by `collect`.
 
         Raises:
-            ZeError: the session has ended.
+            ZeError: the session has ended; a descriptor cannot be sent.
         """
         self._check()
-        return self._control.post(command, payload, room)
+        return self._control.post(command, payload, room, descriptors)
 
     def collect(self, command: ControlCommand, pending: Pending) -> Answer:
         """Wait for the answer to a posted command; may be called again after an interrupt.

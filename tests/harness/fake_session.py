@@ -13,10 +13,6 @@ from typing import Any, Generic, TypeVar
 
 from firmware.abi import control as c
 from firmware.abi import replies as r
-from firmware.abi.extensions import Extension
-from firmware.abi.faults import FaultReason, FaultRecord
-from firmware.abi.ids import Access, Feature
-from firmware.abi.segment import SpecBlock, Superblock
 from firmware.abi.status import Status
 from firmware.abi.work import Copy, Fill, decode_work
 from hostdriver.core import questions as q
@@ -24,76 +20,27 @@ from hostdriver.core.intervals import IntervalMap
 from hostdriver.core.results import ZeError
 from hostdriver.core.state import DeviceFacts, DriverState, ProcessFacts, begin
 from hostdriver.core.vaspace import VaSpace
+from tests.harness.blocks import spec_block, superblock
+from tests.harness.replies import allocated, fault, object_created, refused, released
+
+__all__ = [
+    "FakeDevice",
+    "FakeSession",
+    "Memory",
+    "Steps",
+    "allocated",
+    "fault",
+    "object_created",
+    "refused",
+    "released",
+    "spec_block",
+    "superblock",
+]
 
 T = TypeVar("T")
 ARENA = (0x1000_0000_0000, 1 << 40)
 OUTSIDE = (0x5000_0000_0000, 1 << 40)
 RING_OFFSET = 0x4000
-
-
-def spec_block(**changes: int) -> SpecBlock:
-    """Return the specification of a device that has everything."""
-    values: dict[str, Any] = {
-        "name": b"fake".ljust(64, b"\0"),
-        "uuid": bytes(range(16)),
-        "vendor_id": 0x8086,
-        "device_id": 0xE0E0,
-        "pci_address": 0x300,
-        "subdevice_count": 0,
-        "vram_size": 8 << 30,
-        "max_allocation_size": 4 << 30,
-        "va_bits": 48,
-        "page_sizes": 0x40211000,
-        "timer_hz": 1_000_000_000,
-        "extensions": int(
-            Extension.EXT_EXTERNAL_MEMMAP_SYSMEM
-            | Extension.EXT_IPC_MEM_HANDLE_TYPE
-            | Extension.EXT_IPC_PHYS_MEM_HANDLE_RANGE
-        ),
-        "profile": 0,
-        "copy_engine_count": 2,
-        "compute_engine_count": 1,
-        "max_queues": 32,
-        "max_spaces": 64,
-        "max_objects": 1 << 20,
-        "max_range_objects": 0,
-        "min_ring_entries": 16,
-        "max_ring_entries": 8192,
-        "memory_bus_width": 4096,
-        "memory_clock_mhz": 3200,
-        "core_clock_mhz": 1600,
-    }
-    return SpecBlock(**(values | changes))
-
-
-def superblock(**changes: int) -> Superblock:
-    """Return the superblock of a segment that nobody maps."""
-    values: dict[str, Any] = {
-        "abi_major": 1,
-        "abi_minor": 0,
-        "device_index": 0,
-        "features": Feature(0),
-        "segment_size": 1 << 20,
-        "emulator_id": 0x1122_3344_5566_7788,
-        "client_id": 1,
-        "registers_offset": 0x1000,
-        "doorbells_offset": 0x2000,
-        "doorbell_count": 33,
-        "spec_offset": 0x400,
-        "control_ring_offset": 0x3000,
-        "control_ring_entries": 16,
-        "reply_ring_offset": 0x4000,
-        "reply_ring_entries": 16,
-        "fault_ring_offset": 0x5000,
-        "fault_ring_entries": 16,
-        "fences_offset": 0x6000,
-        "fence_count": 8,
-        "ring_pool_offset": 0x8000,
-        "ring_pool_size": 0x10000,
-        "payload_offset": 0x18000,
-        "payload_size": 0x1000,
-    }
-    return Superblock(**(values | changes))
 
 
 @dataclass(slots=True)
@@ -131,6 +78,8 @@ class FakeSession:
         self.memory = Memory()
         self.asked: list[q.AnyQuestion] = []
         self.outside = VaSpace(*OUTSIDE)
+        self.released = 0
+        """Number of the last release that was done, as replies tell it."""
         self.tickets: dict[int, q.TicketFile] = {}
         self.seqnos: dict[int, int] = defaultdict(int)
         self.mapped: IntervalMap[None] = IntervalMap()
@@ -254,6 +203,31 @@ class FakeSession:
                 count = int(command.kind is c.ObjectKind.SYSTEM)
                 descriptors = (1000 + number,) * count
                 reply = object_created(number, command.size_bytes, count)
+            case c.Allocate():
+                self._note_mapping(
+                    c.Map(
+                        request=0,
+                        vmid=command.vmid,
+                        rights=command.rights,
+                        va=command.va,
+                        size_bytes=command.size_bytes,
+                        object_id=number,
+                        object_offset=0,
+                    )
+                )
+                count = int(command.kind is c.ObjectKind.SYSTEM)
+                descriptors = (1000 + number,) * count
+                reply = allocated(number, count, self.released)
+            case c.Release():
+                self._note_mapping(
+                    c.Unmap(
+                        request=0,
+                        vmid=command.vmid,
+                        va=command.va,
+                        size_bytes=command.size_bytes,
+                    )
+                )
+                reply = r.Released(**head, number=0, released=self.released)
             case c.SegmentRegister():
                 reply = object_created(number, command.size_bytes, 0)
             case c.Map() | c.Unmap() | c.Protect() | c.ProtectList():
@@ -359,42 +333,3 @@ class Steps(Generic[T]):
         except StopIteration as end:
             self.question = None
             self.results.append(end.value)
-
-
-def refused(kind: type, status: Status, detail: int = 0) -> r.Refused:
-    """Return the refusal of a control command of a kind."""
-    opcode = int(kind.OPCODE)  # type: ignore[attr-defined]
-    return r.Refused(opcode=opcode, status=status, request=0, detail=detail, expected=0)
-
-
-def object_created(object_id: int, size: int, descriptors: int) -> r.ObjectCreated:
-    """Return the reply that made a memory object."""
-    return r.ObjectCreated(
-        opcode=c.ControlOpcode.OBJECT_CREATE,
-        status=Status.OK,
-        request=0,
-        object_id=object_id,
-        size_bytes=size,
-        bus_address=0,
-        page_size=4096,
-        descriptors=descriptors,
-    )
-
-
-def fault(va: int, queue: int = 1, **changes: int) -> FaultRecord:
-    """Return the record of a read of memory that is not mapped."""
-    values: dict[str, Any] = {
-        "time_ticks": 0,
-        "seqno": 1,
-        "va": va,
-        "entry": 0,
-        "queue_id": queue,
-        "vmid": 1,
-        "tag": 0,
-        "reason": FaultReason.NOT_PRESENT,
-        "access": Access.READ,
-        "level": 3,
-        "opcode": 1,
-        "detail": 0,
-    }
-    return FaultRecord(**(values | changes))

@@ -6,6 +6,8 @@ from firmware.abi.control import (
     Map,
     ObjectFlags,
     ObjectKind,
+    Release,
+    ReleaseMode,
     SegmentRegister,
     SegmentUnregister,
     Unmap,
@@ -90,14 +92,14 @@ def test_a_device_that_cannot_unmap_keeps_the_import(
 ) -> None:
     bring(session, state)
     (entry,) = state.allocations
-    session.refuse(Unmap, Status.OUT_OF_DEVICE_MEMORY)
+    session.refuse(Release, Status.OUT_OF_DEVICE_MEMORY)
 
     with pytest.raises(Refusal):
-        session.run(take_out(state, entry.value))
+        session.run(take_out(state, entry.value, ReleaseMode.BEHIND_WORK))
 
     assert not entry.value.leaving
     assert not session.commands(SegmentUnregister)
-    session.run(take_out(state, entry.value))
+    session.run(take_out(state, entry.value, ReleaseMode.BEHIND_WORK))
     assert not len(state.allocations)
 
 
@@ -108,7 +110,7 @@ def test_memory_that_is_gone_is_noted_when_the_import_ends(
     (entry,) = state.allocations
     session.script(FindMissing, HEAP + PAGE_SIZE)
 
-    session.run(take_out(state, entry.value))
+    session.run(take_out(state, entry.value, ReleaseMode.BEHIND_WORK))
 
     assert f"{HEAP + PAGE_SIZE:#x}" in state.note
     assert session.questions(FindMissing) == [FindMissing(HEAP, SIZE)]
@@ -117,9 +119,9 @@ def test_memory_that_is_gone_is_noted_when_the_import_ends(
 def test_a_lost_device_keeps_the_import(session: FakeSession, state: DriverState) -> None:
     bring(session, state)
     (entry,) = state.allocations
-    session.script(Unmap, device_lost("gone"))
+    session.script(Release, device_lost("gone"))
 
     with pytest.raises(ZeError):
-        session.run(take_out(state, entry.value))
+        session.run(take_out(state, entry.value, ReleaseMode.BEHIND_WORK))
 
     assert not entry.value.leaving

@@ -297,7 +297,7 @@ class RefusingSession:
         self.status = status
         self.closed = False
 
-    def post(self, command: ControlCommand, payload: bytes, room: int) -> None:
+    def post(self, command: ControlCommand, payload: bytes, room: int, *_: object) -> None:
         """Do nothing."""
 
     def collect(self, command: ControlCommand, pending: None) -> Answer:

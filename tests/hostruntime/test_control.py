@@ -306,3 +306,34 @@ def test_numbers_in_flight_are_not_given_again() -> None:
         device.reply(*(done(command) for command in held))
         for pending in (first, second, third, fourth):
             assert request_of(channel.collect(pending)) == pending.request
+
+
+def test_descriptors_go_ahead_of_their_command() -> None:
+    taken: list[Received | None] = []
+    with inline_firmware(
+        lambda command: taken.append(device.end.carrier.take(command.request))
+    ) as (
+        device,
+        host,
+    ):
+        channel = ControlChannel(host)
+        number = create_sealed("test", 4096)
+        pending = channel.post(Nop(request=0), descriptors=(number,))
+        os.close(number)
+
+        (received,) = taken
+        assert received is not None
+        assert (received.note.request, len(received.descriptors)) == (pending.request, 1)
+        received.descriptors.close()
+
+
+def test_descriptor_that_is_not_open_is_told_and_nothing_is_sent() -> None:
+    with inline_firmware() as (device, host):
+        channel = ControlChannel(host)
+
+        with pytest.raises(ZeError) as caught:
+            channel.post(Nop(request=0), b"payload", descriptors=(-1,))
+
+        assert caught.value.result is ZeResult.ZE_RESULT_ERROR_INVALID_ARGUMENT
+        assert device.commands == []
+        assert request_of(channel.collect(channel.post(Nop(request=0))))

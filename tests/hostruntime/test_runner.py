@@ -257,7 +257,7 @@ class InterruptedSession:
         self.interrupts = interrupts
         self.posted = 0
 
-    def post(self, command: ControlCommand, payload: bytes, room: int) -> int:
+    def post(self, command: ControlCommand, payload: bytes, room: int, *_: object) -> int:
         self.posted += 1
         return self.posted
 

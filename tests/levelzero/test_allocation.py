@@ -2,7 +2,7 @@
 
 import pytest
 
-from firmware.abi.control import Map, ObjectCreate, ObjectDestroy, ObjectFlags, ObjectKind, Unmap
+from firmware.abi.control import Allocate, ObjectFlags, ObjectKind, Release, ReleaseMode
 from firmware.abi.ids import ALL_RIGHTS, Rights
 from firmware.abi.status import Status
 from hostdriver.api import allocation, freeing, memory
@@ -11,7 +11,7 @@ from hostdriver.api.structures import AddressRange, IpcMemHandleTypeExtDesc
 from hostdriver.core.enums import DeviceMemAllocFlags, HostMemAllocFlags, IpcMemHandleTypeFlags
 from hostdriver.core.questions import Answer, CloseDescriptor, MapDescriptor, ProtectNone
 from hostdriver.core.state import DriverState
-from tests.harness.fake_session import ARENA, FakeSession, object_created
+from tests.harness.fake_session import ARENA, FakeSession, allocated
 from tests.harness.levelzero import LARGE, PAGE, fails
 
 MIB = 1 << 20
@@ -72,11 +72,10 @@ def test_device_memory_takes_whole_pages_and_is_out_of_the_cpus_reach(
 ) -> None:
     pointer = on_device(session, state, size)
 
-    (made,) = session.commands(ObjectCreate)
-    (mapped,) = session.commands(Map)
+    (made,) = session.commands(Allocate)
     assert (made.kind, made.flags) == (ObjectKind.VRAM, ObjectFlags.NONE)
     assert (made.size_bytes, made.page_size) == (reserved, page)
-    assert (mapped.va, mapped.size_bytes, mapped.rights) == (pointer, reserved, ALL_RIGHTS)
+    assert (made.va, made.rights) == (pointer, ALL_RIGHTS)
     assert pointer % page == 0
     assert session.questions(MapDescriptor) == []
     state.check()
@@ -88,11 +87,10 @@ def test_host_and_shared_memory_is_at_one_address_for_device_and_cpu(
 ) -> None:
     pointer = make(session, state, 4097)
 
-    (made,) = session.commands(ObjectCreate)
-    (mapped,) = session.commands(Map)
+    (made,) = session.commands(Allocate)
     (seen,) = session.questions(MapDescriptor)
-    assert (made.kind, made.size_bytes) == (ObjectKind.SYSTEM, 8192)
-    assert (mapped.va, mapped.size_bytes) == (seen.va, seen.size) == (pointer, 8192)
+    assert made.kind is ObjectKind.SYSTEM
+    assert (made.va, made.size_bytes) == (seen.va, seen.size) == (pointer, 8192)
     assert [closed.descriptor for closed in session.questions(CloseDescriptor)] == [seen.descriptor]
 
 
@@ -103,8 +101,8 @@ def test_read_only_host_memory_is_read_only_to_the_device(
 
     on_host(session, state, 1, desc=desc)
 
-    (made,), (mapped,) = session.commands(ObjectCreate), session.commands(Map)
-    assert (made.flags, mapped.rights) == (ObjectFlags.READ_ONLY, Rights.READ)
+    (made,) = session.commands(Allocate)
+    assert (made.flags, made.rights) == (ObjectFlags.READ_ONLY, Rights.READ)
 
 
 @anyhow
@@ -135,7 +133,8 @@ def test_free_takes_back_everything(session: FakeSession, state: DriverState, ma
 
     session.run(freeing.free(state, pointer))
 
-    assert len(session.commands(Unmap)) == len(session.commands(ObjectDestroy)) == 1
+    (released,) = session.commands(Release)
+    assert (released.va, released.mode) == (pointer, ReleaseMode.BEHIND_WORK)
     assert len(session.questions(ProtectNone)) == len(session.questions(MapDescriptor))
     assert not len(state.allocations)
     assert arena_is_whole(state)
@@ -226,17 +225,15 @@ def test_what_is_no_allocation_cannot_be_freed(session: FakeSession, state: Driv
 
 
 @anyhow
-@pytest.mark.parametrize("step", [ObjectCreate, Map])
-def test_step_that_the_device_refuses_leaves_nothing(
-    session: FakeSession, state: DriverState, make: type, step: type
+def test_memory_that_the_device_has_not_leaves_nothing(
+    session: FakeSession, state: DriverState, make: type
 ) -> None:
-    session.refuse(step, Status.OUT_OF_DEVICE_MEMORY)
+    session.refuse(Allocate, Status.OUT_OF_DEVICE_MEMORY)
 
     with fails("OUT_OF_DEVICE_MEMORY"):
         make(session, state, MIB)
 
-    created, destroyed = session.commands(ObjectCreate), session.commands(ObjectDestroy)
-    assert len(destroyed) == (step is not ObjectCreate) * len(created)
+    assert session.commands(Release) == []
     assert arena_is_whole(state)
     assert make(session, state, MIB)
 
@@ -250,8 +247,7 @@ def test_mapping_that_fails_leaves_nothing(
     with fails("OUT_OF_HOST_MEMORY", "no mappings left"):
         make(session, state, MIB)
 
-    assert len(session.commands(Unmap)) == len(session.commands(ObjectDestroy)) == 1
-    assert len(session.questions(CloseDescriptor)) == 1
+    assert len(session.commands(Release)) == len(session.questions(CloseDescriptor)) == 1
     assert arena_is_whole(state)
 
 
@@ -259,11 +255,10 @@ def test_mapping_that_fails_leaves_nothing(
 def test_descriptor_that_did_not_come_leaves_nothing(
     session: FakeSession, state: DriverState, make: type
 ) -> None:
-    lost = Answer(object_created(9, MIB, 1), problem="descriptors ran out")
-    session.script(ObjectCreate, lost)
+    session.script(Allocate, Answer(allocated(9, 1), problem="descriptors ran out"))
 
     with fails("OUT_OF_HOST_MEMORY", "descriptors ran out"):
         make(session, state, MIB)
 
-    assert [command.object_id for command in session.commands(ObjectDestroy)] == [9]
+    assert [command.object_id for command in session.commands(Release)] == [9]
     assert arena_is_whole(state)
