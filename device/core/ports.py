@@ -42,6 +42,11 @@ class SharedFile(Protocol):
         ...
 
     @property
+    def identity(self) -> tuple[int, int]:
+        """Two numbers that name the file itself, whatever descriptor leads to it."""
+        ...
+
+    @property
     def view(self) -> memoryview:
         """Its bytes (format "B"); writable unless the file was taken read only."""
         ...
@@ -112,6 +117,14 @@ class ClientPort(Protocol):
         Returns:
             The file, mapped; None when no descriptor came; a sentence when one came that is not a
             sealed memory file or cannot be mapped as asked.
+        """
+        ...
+
+    def identify_descriptor(self, request: int) -> tuple[int, int] | None:
+        """Close the descriptor that came with a request number; return its file's `identity`.
+
+        Returns:
+            None when no descriptor came, or more than one.
         """
         ...
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, cast, final
 
 from device.core.acknowledge import AT_ONCE
 from device.core.errors import DeviceError, InvariantError
+from device.core.exportedfiles import ExportedFiles
 from device.core.exports import Export, Import
 from device.core.mapping import Span
 from device.core.objects import MemoryObject
@@ -58,6 +59,7 @@ class ExportTable:
         self._mapper = mapper
         self._configuration = configuration
         self._ids = ids
+        self.files = ExportedFiles()
         self._live: dict[bytes, Export] = {}
         self._all: dict[int, Export] = {}
 
@@ -101,6 +103,7 @@ class ExportTable:
         self._live[made.token] = made
         client.exports[made.token] = made
         client.exported_parts += len(parts)
+        self.files.note(made)
         return made
 
     def open(
@@ -215,6 +218,7 @@ class ExportTable:
 
     def _revoke(self, export: Export) -> None:
         del self._live[export.token]
+        self.files.forget(export)
         export.revoke()
 
     def _free(self, export: Export) -> None:

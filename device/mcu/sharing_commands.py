@@ -7,14 +7,22 @@ from typing import TYPE_CHECKING, final
 from device.core.mapping import Span
 from device.mcu.replies import done
 from device.mcu.routes import Deferred, route
-from firmware.abi.control import Export, ExportClose, ExportOpen, ExportPut
+from firmware.abi.control import (
+    Export,
+    ExportClose,
+    ExportFind,
+    ExportOpen,
+    ExportPut,
+)
 from firmware.abi.replies import Exported, Opened
 from firmware.abi.status import Status
 
 if TYPE_CHECKING:
     from device.core.clients import Client
+    from device.core.exports import Export as SharedMemory
     from device.core.hardware import Hardware
     from device.mcu.routes import Outcome, Route
+    from firmware.abi.control import ControlCommand
 
 
 @final
@@ -32,10 +40,17 @@ class SharingCommands:
             route(ExportOpen, self._open),
             route(ExportClose, self._close),
             route(ExportPut, self._put),
+            route(ExportFind, self._find),
         ]
 
     def _export(self, client: Client, command: Export) -> Outcome:
         made = self._exports.export(client, command.vmid, Span(command.va, command.size_bytes))
+        return self._exported(command, made)
+
+    def _find(self, client: Client, command: ExportFind) -> Outcome:
+        return self._exported(command, self._exports.files.find(client, command.request))
+
+    def _exported(self, command: ControlCommand, made: SharedMemory) -> Exported:
         return Exported(
             opcode=command.OPCODE,
             status=Status.OK,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-from device.shell.hostmemory import MemoryFile, ProcessPages
+from device.shell.hostmemory import MemoryFile, ProcessPages, identity_of
 from firmware.link.carrier import CarrierFull
 from firmware.link.descriptors import DescriptorsLost
 from firmware.link.errors import ContractError, LinkLost
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from device.shell.hostmemory import HostMemory
     from firmware.abi.handshake import DescriptorNote
     from firmware.abi.ids import Feature
+    from firmware.link.descriptors import Descriptors
     from firmware.link.ends import DeviceEnd
 
 
@@ -49,18 +50,31 @@ class Connection:
 
     def take_descriptor(self, request: int, *, read_only: bool) -> SharedFile | str | None:
         """Take the memory file that came with a request (see `ClientPort`)."""
+        received = self._take(request)
+        if received is None or isinstance(received, str):
+            return received
+        with received as descriptors:
+            if len(descriptors) != 1:
+                return f"{len(descriptors)} descriptors came with the request, expected 1"
+            return self._memory.adopt(descriptors.take(), read_only=read_only)
+
+    def identify_descriptor(self, request: int) -> tuple[int, int] | None:
+        """Return which file came with a request (see `ClientPort`)."""
+        received = self._take(request)
+        if received is None or isinstance(received, str):
+            return None
+        with received as descriptors:
+            return identity_of(descriptors.peek()) if len(descriptors) == 1 else None
+
+    def _take(self, request: int) -> Descriptors | str | None:
+        """Return what came with a request; None if nothing did; a sentence if it was lost."""
         try:
             received = self.end.carrier.take(request)
         except LinkLost:
             return None
         except (DescriptorsLost, ContractError) as error:
             return str(error)
-        if received is None:
-            return None
-        with received.descriptors as descriptors:
-            if len(descriptors) != 1:
-                return f"{len(descriptors)} descriptors came with the request, expected 1"
-            return self._memory.adopt(descriptors.take(), read_only=read_only)
+        return None if received is None else received.descriptors
 
     def send_descriptors(self, note: DescriptorNote, files: Sequence[SharedFile]) -> bool:
         """Send memory files; False when the client is gone or does not read."""

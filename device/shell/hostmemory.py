@@ -55,6 +55,11 @@ class MemoryFile:
         self.size = size
 
     @property
+    def identity(self) -> tuple[int, int]:
+        """Device and inode: what no other file has."""
+        return identity_of(self.descriptor)
+
+    @property
     def view(self) -> memoryview:
         """Its bytes (ValueError: after `close`)."""
         if self._closed:
@@ -76,6 +81,16 @@ class MemoryFile:
         """Unmap and close the closed file, once; it may take long, and be done in any thread."""
         self._mapping.close()
         os.close(self.descriptor)
+
+
+def identity_of(descriptor: int) -> tuple[int, int]:
+    """Return the numbers that tell the file behind a descriptor from all others.
+
+    Raises:
+        OSError: the descriptor is not open.
+    """
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino
 
 
 def _at_once(chore: Callable[[], None]) -> None:

@@ -204,6 +204,7 @@ enum emuzero_control_opcode {
     EMUZERO_CONTROL_OPCODE_EXPORT_OPEN = 0x51,
     EMUZERO_CONTROL_OPCODE_EXPORT_CLOSE = 0x52,
     EMUZERO_CONTROL_OPCODE_EXPORT_PUT = 0x53,
+    EMUZERO_CONTROL_OPCODE_EXPORT_FIND = 0x56,
     EMUZERO_CONTROL_OPCODE_FENCE_POOL_CREATE = 0x60,
     EMUZERO_CONTROL_OPCODE_FENCE_POOL_CLOSE = 0x61,
     EMUZERO_CONTROL_OPCODE_FENCE_POOL_EXPORT = 0x62,
@@ -1733,6 +1734,22 @@ EMUZERO_FIELD_(emuzero_control_export_put, request, 0x4);
 EMUZERO_FIELD_(emuzero_control_export_put, token, 0x8);
 EMUZERO_FIELD_(emuzero_control_export_put, reserved_18, 0x18);
 
+/* Tell the live export of the memory whose file is on the socket under this request number.
+ * Who has an object's memory file may open it. An export counts that shows one object from
+ * its first byte on; the newest is told. */
+struct emuzero_control_export_find {
+    uint16_t opcode; /* 0x00: `ControlOpcode` of the command. */
+    uint8_t reserved_02[2]; /* 0x02: Reserved, must be zero. */
+    uint32_t request; /* 0x04: Chosen by the driver, returned in the reply. */
+    uint8_t reserved_08[56]; /* 0x08: Reserved, must be zero. */
+};
+#define EMUZERO_CONTROL_EXPORT_FIND_OPCODE 86
+EMUZERO_SIZE_(emuzero_control_export_find, 64);
+EMUZERO_FIELD_(emuzero_control_export_find, opcode, 0x0);
+EMUZERO_FIELD_(emuzero_control_export_find, reserved_02, 0x2);
+EMUZERO_FIELD_(emuzero_control_export_find, request, 0x4);
+EMUZERO_FIELD_(emuzero_control_export_find, reserved_08, 0x8);
+
 /* Make a pool of zeroed slots. */
 struct emuzero_control_fence_pool_create {
     uint16_t opcode; /* 0x00: `ControlOpcode` of the command. */
@@ -1984,7 +2001,7 @@ EMUZERO_FIELD_(emuzero_reply_queue_created, ring_offset, 0x10);
 EMUZERO_FIELD_(emuzero_reply_queue_created, entry_count, 0x14);
 EMUZERO_FIELD_(emuzero_reply_queue_created, reserved_18, 0x18);
 
-/* Answer to EXPORT. */
+/* Answer to EXPORT and EXPORT_FIND. */
 struct emuzero_reply_exported {
     uint16_t opcode; /* 0x00: Opcode of the command that is answered (as it was found). */
     uint16_t status; /* 0x02: Outcome. */

@@ -229,6 +229,14 @@ class ExportPut(ControlCommand, size=SIZE, opcode=ControlOpcode.EXPORT_PUT):
     token: bytes = wire(raw(16), "Token of the export; must be this client's.")
 
 
+class ExportFind(ControlCommand, size=SIZE, opcode=ControlOpcode.EXPORT_FIND):
+    """Tell the live export of the memory whose file is on the socket under this request number.
+
+    Who has an object's memory file may open it. An export counts that shows one object from its
+    first byte on; the newest is told.
+    """
+
+
 CONTROL_COMMANDS: Final = opcode_table(ControlCommand)
 """Record of each control operation, by opcode."""
 
@@ -243,6 +251,7 @@ __all__ = [
     "ControlOpcode",
     "Export",
     "ExportClose",
+    "ExportFind",
     "ExportOpen",
     "ExportPut",
     "FencePoolClose",

@@ -36,6 +36,7 @@ class ControlOpcode(IntEnum):
     EXPORT_OPEN = 0x51
     EXPORT_CLOSE = 0x52
     EXPORT_PUT = 0x53
+    EXPORT_FIND = 0x56
     FENCE_POOL_CREATE = 0x60
     FENCE_POOL_CLOSE = 0x61
     FENCE_POOL_EXPORT = 0x62

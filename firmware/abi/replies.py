@@ -96,7 +96,7 @@ class QueueCreated(Reply, size=SIZE):
 
 
 class Exported(Reply, size=SIZE):
-    """Answer to EXPORT."""
+    """Answer to EXPORT and EXPORT_FIND."""
 
     token: bytes = wire(raw(16), "Capability that opens the export.")
     size_bytes: int = wire(U64, "Size of the window.")
@@ -172,6 +172,7 @@ REPLIES: Final[dict[ControlOpcode, type[Reply]]] = {
     ControlOpcode.EXPORT_OPEN: Opened,
     ControlOpcode.EXPORT_CLOSE: Done,
     ControlOpcode.EXPORT_PUT: Done,
+    ControlOpcode.EXPORT_FIND: Exported,
     ControlOpcode.FENCE_POOL_CREATE: FencePoolOpened,
     ControlOpcode.FENCE_POOL_CLOSE: Done,
     ControlOpcode.FENCE_POOL_EXPORT: FencePoolExported,

@@ -35,6 +35,10 @@ class HeapFile:
         self.view = view.toreadonly() if read_only else view
         self.closed = False
 
+    @property
+    def identity(self) -> tuple[int, int]:
+        return 0, id(self)
+
     def close(self) -> None:
         assert not self.closed, "closed twice"
         self.closed = True
@@ -138,6 +142,10 @@ class HeapPort:
         if isinstance(file, HeapFile) and file.view.readonly and not read_only:
             return "the file cannot be written"
         return file
+
+    def identify_descriptor(self, request: int) -> tuple[int, int] | None:
+        file = self.passed.pop(request, None)
+        return file.identity if isinstance(file, HeapFile) else None
 
     def send_descriptors(self, note: DescriptorNote, files: Sequence[SharedFile]) -> bool:
         if self.refuses:
