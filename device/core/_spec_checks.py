@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 MAX_VRAM: Final = 1 << 40
 MAX_DEVICES: Final = 64
 """Devices of one emulator: what the peer field of a page-table entry can name."""
+MAX_SUB_DEVICES: Final = 8
 MAX_QUEUES: Final = 1023
 """Doorbell words of one page, without the control ring's."""
 
@@ -27,6 +28,7 @@ _RANGES: Final = {
     "tlb_entries": (1, 1 << 20),
     "copy_engines": (1, 64),
     "compute_engines": (0, 64),
+    "sub_devices": (0, MAX_SUB_DEVICES),
     "chunk_bytes": (PAGE_SIZE, 1 << 30),
     "slice_commands": (1, 1 << 16),
     "max_clients": (1, 4096),
@@ -42,6 +44,8 @@ _RANGES: Final = {
     "memory_bus_width": (1, 1 << 16),
     "memory_clock_mhz": (1, 1 << 16),
     "core_clock_mhz": (1, 1 << 16),
+    "cache_size": (0, MAX_VRAM),
+    "ip_version": (0, 0xFFFF_FFFF),
 }
 _LATENCIES: Final = ("command_ticks", "copy_ticks_per_kib", "control_ticks")
 _MAX_TICKS: Final = 10**12
@@ -105,6 +109,7 @@ def check_spec(spec: DeviceSpec) -> None:
     _check_latencies(spec.latencies)
     _check_name(spec.name)
     _check_switch("ecc", spec.ecc)
+    _check_switch("copy_group", spec.copy_group)
     _check_pci_address(spec.pci_address)
     _check_together(spec)
 

@@ -81,6 +81,7 @@ _PARSERS: Final[Mapping[str, Callable[[str, object], object]]] = {
     "max_allocation_size": parse_size,
     "interleave_bytes": parse_size,
     "chunk_bytes": parse_size,
+    "cache_size": parse_size,
     "page_sizes": _parse_page_sizes,
     "extensions": _parse_extensions,
     "profile": _parse_profile,

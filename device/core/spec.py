@@ -67,6 +67,10 @@ class DeviceSpec:
 
     copy_engines: int = 2
     compute_engines: int = 1
+    copy_group: bool = True
+    """Whether there is a group of queues that can only copy, beside the one that computes too."""
+    sub_devices: int = 0
+    """Parts of the device that programs may address, all with its memory; 0: it is whole."""
     chunk_bytes: int = 32 << 20
     """Largest part of a copy that runs without giving way."""
     slice_commands: int = 64
@@ -90,6 +94,8 @@ class DeviceSpec:
     memory_bus_width: int = 4096
     memory_clock_mhz: int = 3200
     core_clock_mhz: int = 1600
+    cache_size: int = 16 << 20
+    ip_version: int = 0x030F_0007
     latencies: Latencies = field(default_factory=Latencies)
 
     def __post_init__(self) -> None:
@@ -148,7 +154,7 @@ class DeviceSpec:
             vendor_id=self.vendor_id,
             device_id=self.device_id,
             pci_address=self.pci_number(device_index),
-            subdevice_count=0,
+            subdevice_count=self.sub_devices,
             vram_size=self.vram_size,
             max_allocation_size=min(self.max_allocation_size, self.vram_size),
             va_bits=VA_BITS,
@@ -167,6 +173,9 @@ class DeviceSpec:
             memory_bus_width=self.memory_bus_width,
             memory_clock_mhz=self.memory_clock_mhz,
             core_clock_mhz=self.core_clock_mhz,
+            ip_version=self.ip_version,
+            copy_group=int(self.copy_group),
+            cache_size=self.cache_size,
         )
 
 

@@ -699,7 +699,10 @@ struct emuzero_spec_block {
     uint32_t memory_bus_width; /* 0xac: Width of the memory bus in bits. */
     uint32_t memory_clock_mhz; /* 0xb0: Memory clock in megahertz. */
     uint32_t core_clock_mhz; /* 0xb4: Core clock in megahertz. */
-    uint8_t reserved_b8[328]; /* 0xb8: Reserved, must be zero. */
+    uint32_t ip_version; /* 0xb8: Version of the hardware, as programs compare it. */
+    uint32_t copy_group; /* 0xbc: 1: there is a group of queues that can only copy. */
+    uint64_t cache_size; /* 0xc0: Cache in bytes, a number that programs read. */
+    uint8_t reserved_c8[312]; /* 0xc8: Reserved, must be zero. */
 };
 EMUZERO_SIZE_(emuzero_spec_block, 512);
 EMUZERO_FIELD_(emuzero_spec_block, name, 0x0);
@@ -726,7 +729,10 @@ EMUZERO_FIELD_(emuzero_spec_block, max_ring_entries, 0xa8);
 EMUZERO_FIELD_(emuzero_spec_block, memory_bus_width, 0xac);
 EMUZERO_FIELD_(emuzero_spec_block, memory_clock_mhz, 0xb0);
 EMUZERO_FIELD_(emuzero_spec_block, core_clock_mhz, 0xb4);
-EMUZERO_FIELD_(emuzero_spec_block, reserved_b8, 0xb8);
+EMUZERO_FIELD_(emuzero_spec_block, ip_version, 0xb8);
+EMUZERO_FIELD_(emuzero_spec_block, copy_group, 0xbc);
+EMUZERO_FIELD_(emuzero_spec_block, cache_size, 0xc0);
+EMUZERO_FIELD_(emuzero_spec_block, reserved_c8, 0xc8);
 
 /* One fence: waiters compare `value`, 64 bits, signalled when value >= target. Hosts add to
  * `host_sleepers` atomically: slots of a pool are slept on by several processes. A count

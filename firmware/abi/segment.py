@@ -74,6 +74,9 @@ class SpecBlock(Record, size=512):
     memory_bus_width: int = wire(U32, "Width of the memory bus in bits.")
     memory_clock_mhz: int = wire(U32, "Memory clock in megahertz.")
     core_clock_mhz: int = wire(U32, "Core clock in megahertz.")
+    ip_version: int = wire(U32, "Version of the hardware, as programs compare it.")
+    copy_group: int = wire(U32, "1: there is a group of queues that can only copy.")
+    cache_size: int = wire(U64, "Cache in bytes, a number that programs read.")
 
 
 class FenceSlot(Record, size=128):

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
+from hostdriver.api import device_abilities
 from hostdriver.api.contexts.allocations import Allocations
 from hostdriver.api.contexts.copies import Copies
 from hostdriver.api.contexts.sharing import Sharing
 from hostdriver.api.contexts.virtual import VirtualMemory
-from hostdriver.core.failures import in_use
+from hostdriver.core.failures import in_use, invalid_argument
+from hostdriver.core.results import ZeResult
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -42,19 +44,42 @@ class Context(Allocations, Copies, Sharing, VirtualMemory):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if not self.destroyed:
+        if not self.destroyed and not self.is_default:
             self.destroy()
 
     def destroy(self) -> None:
         """Destroy the context (zeContextDestroy).
 
         Raises:
-            ZeError: destroyed already; a copy of another thread is not done (IN_USE).
+            ZeError: destroyed already; the driver's own; a copy of another thread is not done
+                (IN_USE).
         """
 
         def end(_: DriverState) -> None:
+            if self.is_default:
+                raise invalid_argument("the default context belongs to the driver")
             if self.work_count:
                 raise in_use(f"{self.work_count} copies of the context are not done")
             self.destroyed = True
 
         self.look(end)
+
+    def get_status(self) -> ZeResult:
+        """Return SUCCESS, or DEVICE_LOST when its work faulted or a device of it is lost.
+
+        Memory of a context whose work faulted stays usable, and other contexts go on.
+
+        Raises:
+            ZeError: the context was destroyed.
+        """
+
+        async def ask(_: DriverState) -> ZeResult:
+            if self.faulted:
+                return ZeResult.ZE_RESULT_ERROR_DEVICE_LOST
+            for index in sorted({device.index for device in self.devices}):
+                status = await device_abilities.get_status(index)
+                if status is not ZeResult.ZE_RESULT_SUCCESS:
+                    return status
+            return ZeResult.ZE_RESULT_SUCCESS
+
+        return self.run(ask)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Literal, final
 
+from hostdriver.api import driver_queries
 from hostdriver.api.context import Context
-from hostdriver.api.device import Device
+from hostdriver.api.device import Device, check_of_driver, make_devices
 from hostdriver.api.structures import ContextDesc
 from hostdriver.api.validation import check_flags
 from hostdriver.core.enums import ContextFlags
 from hostdriver.core.failures import null_pointer
-from hostdriver.core.results import ZeError
+from hostdriver.core.results import ZeError, ZeResult
+from hostdriver.core.visibility import MASK_VARIABLE, seen_devices
 from hostdriver.runtime.attach import attach
 from hostdriver.runtime.discovery import is_shared
 from hostdriver.runtime.ondemand import start_emulator
@@ -19,11 +21,18 @@ from hostdriver.runtime.process import Process
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
     from types import TracebackType
     from typing import Self
 
+    from hostdriver.api.driver_structures import (
+        DriverExtensionProperties,
+        DriverIpcProperties,
+        DriverProperties,
+    )
+    from hostdriver.api.structures import ChainedProperties, UnknownDesc
+    from hostdriver.core.query_enums import ApiVersion
     from hostdriver.core.questions import Operation, ResultT
     from hostdriver.core.state import DriverState
 
@@ -38,16 +47,26 @@ class Driver:
     has the same devices and contexts, and none of the parent's memory.
     """
 
-    __slots__ = ("_last", "_process", "devices")
+    __slots__ = ("_default_context", "_last", "_process", "devices")
 
     def __init__(self, process: Process) -> None:
+        """Use the link of `process`, and own it.
+
+        Raises:
+            ZeError: the environment leaves no device; the link is closed then.
+        """
         self._process = process
         self._last = threading.local()
         state = process.current().state
-        self.devices: tuple[Device, ...] = tuple(
-            Device(state, index) for index in range(len(state.devices))
-        )
-        """The devices, in the emulator's order (zeDeviceGet)."""
+        specs = [device.spec for device in state.devices]
+        seen = seen_devices(specs, state.facts.visibility)
+        if not seen:
+            process.close()
+            text = f"{MASK_VARIABLE} leaves none of {len(specs)} devices"
+            raise ZeError(ZeResult.ZE_RESULT_ERROR_UNINITIALIZED, text)
+        self.devices: tuple[Device, ...] = make_devices(self, state, seen)
+        """The devices that this process sees (zeDeviceGet; see `core.visibility`)."""
+        self._default_context = Context(self, self.devices, is_default=True)
 
     def __enter__(self) -> Self:
         return self
@@ -60,19 +79,55 @@ class Driver:
     ) -> None:
         self.close()
 
+    def get_api_version(self) -> ApiVersion:
+        """Return the version of the interface that the driver implements."""
+        return driver_queries.API_VERSION
+
+    def get_properties(
+        self, p_next: Sequence[type[ChainedProperties] | UnknownDesc] = ()
+    ) -> DriverProperties:
+        """Return what the driver is; the structures whose classes are given stand in `p_next`."""
+        return self.look(lambda state: driver_queries.get_properties(state, p_next))
+
+    def get_ipc_properties(self) -> DriverIpcProperties:
+        """Return what processes may share."""
+        return driver_queries.get_ipc_properties()
+
+    def get_extension_properties(self) -> list[DriverExtensionProperties]:
+        """Return the extensions that there are, by name."""
+        return self.look(driver_queries.get_extension_properties)
+
+    def get_default_context(self) -> Context:
+        """Return the context of all devices that is always there; it cannot be destroyed."""
+        return self._default_context
+
     def create_context(self, desc: ContextDesc | None = _DEFAULT_CONTEXT) -> Context:
-        """Make a context (zeContextCreate): a name under which memory is used.
+        """Make a context of all devices (zeContextCreate): a name under which memory is used.
 
         Raises:
             ZeError: null descriptor, unknown flags.
         """
-        if desc is None:
-            raise self._noted(null_pointer("desc"))
-        try:
+        return self.create_context_ex(desc)
+
+    def create_context_ex(
+        self,
+        desc: ContextDesc | None = _DEFAULT_CONTEXT,
+        devices: Sequence[Device | None] = (),
+    ) -> Context:
+        """Make a context of these devices, or of all (zeContextCreateEx).
+
+        Raises:
+            ZeError: null descriptor, unknown flags, a device that is null or another driver's.
+        """
+
+        def check(_: DriverState) -> tuple[Device, ...]:
+            given = tuple(check_of_driver(self, device) for device in devices)
+            if desc is None:
+                raise null_pointer("desc")
             check_flags(ContextFlags, desc.flags, "desc.flags")
-        except ZeError as error:
-            raise self._noted(error) from None
-        return Context(self)
+            return given
+
+        return Context(self, self.look(check) or self.devices)
 
     def get_last_error_description(self) -> str:
         """Return one sentence about the last call of this thread that failed or ignored something.
@@ -96,10 +151,22 @@ class Driver:
         try:
             return attached.runner.run(make(attached.state))
         except ZeError as error:
-            raise self._noted(error) from error.__cause__
+            raise self.noted(error) from error.__cause__
         finally:
             if attached.state.note:
                 self._last.text, attached.state.note = attached.state.note, ""
+
+    def look(self, function: Callable[[DriverState], ResultT]) -> ResultT:
+        """Return what a function says of the state; for the objects of this package.
+
+        Raises:
+            ZeError: as the function does.
+        """
+
+        async def asked(state: DriverState) -> ResultT:
+            return function(state)
+
+        return self.run(asked)
 
     def view(self, check: Callable[[DriverState], int], size: int) -> memoryview:
         """Return the bytes at the address that a check returns; for the objects of this package.
@@ -107,14 +174,11 @@ class Driver:
         Raises:
             ZeError: as the check does.
         """
-
-        async def checked(state: DriverState) -> int:
-            return check(state)
-
-        start = self.run(checked)
+        start = self.look(check)
         return self._process.current().runner.space.view(start, size)
 
-    def _noted(self, error: ZeError) -> ZeError:
+    def noted(self, error: ZeError) -> ZeError:
+        """Return an error that is to be this thread's last one; for the objects of this package."""
         self._last.text = error.description
         return error
 

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from hostdriver.core.enums import (
     ContextFlags,
-    DevicePropertyFlags,
-    DeviceType,
     IpcMemHandleTypeFlags,
     PhysicalMemFlags,
     StructureType,
@@ -29,6 +27,13 @@ DEFAULT_HANDLE: Final = IpcMemHandleTypeFlags.DEFAULT
 
 class ChainedDesc:
     """Base of what may stand in a chain."""
+
+    __slots__ = ()
+    stype: ClassVar[StructureType]
+
+
+class ChainedProperties:
+    """Base of what may be asked for along a chain: its class goes in, its value comes out."""
 
     __slots__ = ()
     stype: ClassVar[StructureType]
@@ -88,36 +93,3 @@ class AddressRange(NamedTuple):
 
     base: int
     size: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceProperties:
-    """What a device is."""
-
-    type: DeviceType
-    vendor_id: int
-    device_id: int
-    flags: DevicePropertyFlags
-    subdevice_id: int
-    core_clock_rate: int
-    """Megahertz."""
-    max_mem_alloc_size: int
-    max_hardware_contexts: int
-    max_command_queue_priority: int
-    timer_resolution: int
-    """Ticks a second."""
-    timestamp_valid_bits: int
-    uuid: bytes
-    name: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceMemoryProperties:
-    """One memory of a device."""
-
-    max_clock_rate: int
-    """Megahertz."""
-    max_bus_width: int
-    """Bits."""
-    total_size: int
-    name: str

@@ -25,10 +25,15 @@ from hostdriver.core.physical import MEDIUM_PAGE, PhysicalKind
 from hostdriver.core.state import Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from enum import IntFlag
 
-    from hostdriver.api.structures import ChainedDesc, IpcMemHandleTypeExtDesc, UnknownDesc
+    from hostdriver.api.structures import (
+        ChainedDesc,
+        ChainedProperties,
+        IpcMemHandleTypeExtDesc,
+        UnknownDesc,
+    )
     from hostdriver.core.physical import PhysicalObject
     from hostdriver.core.reservations import Reservation
     from hostdriver.core.state import DeviceState, DriverState
@@ -190,8 +195,31 @@ def read_chain(
     for desc in chain:
         if isinstance(desc, kinds):
             found.append(desc)
-        elif state.profile is Profile.INTEL:
-            raise unsupported_enumeration(f"structure {desc.stype:#x} is not known to this call")
         else:
-            state.note = f"structure {desc.stype:#x} in the chain is not known and was ignored"
+            _pass_over(state, desc.stype)
     return found
+
+
+def read_properties(
+    state: DriverState,
+    chain: Sequence[type[ChainedProperties] | UnknownDesc],
+    known: Collection[type[ChainedProperties]],
+) -> list[type[ChainedProperties]]:
+    """Return the classes of a chain that the call knows; others as `read_chain` treats them.
+
+    Raises:
+        ZeError: with profile `intel`, for a structure that the call does not know.
+    """
+    found: list[type[ChainedProperties]] = []
+    for item in chain:
+        if isinstance(item, type) and item in known:
+            found.append(item)
+        else:
+            _pass_over(state, item.stype)
+    return found
+
+
+def _pass_over(state: DriverState, stype: int) -> None:
+    if state.profile is Profile.INTEL:
+        raise unsupported_enumeration(f"structure {stype:#x} is not known to this call")
+    state.note = f"structure {stype:#x} in the chain is not known and was ignored"

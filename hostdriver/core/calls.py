@@ -22,14 +22,22 @@ async def exchange(
     *,
     payload: bytes = b"",
     descriptors: tuple[int, ...] = (),
+    room: int = 0,
 ) -> Answer:
     """Send a command to a device and return its answer, which is not a refusal.
+
+    Args:
+        device: which one.
+        command: the command.
+        payload: bytes that the device reads.
+        descriptors: descriptors that go with it and stay the application's.
+        room: bytes that it may write; they are the answer's payload.
 
     Raises:
         Refusal: the device refused; nothing changed.
         ZeError: the device is lost.
     """
-    answer = await Control(device, command, payload, descriptors=descriptors)
+    answer = await Control(device, command, payload, room, descriptors=descriptors)
     reply = answer.reply
     if isinstance(reply, Refused):
         raise Refusal(ControlOpcode(command.OPCODE), reply.status, reply.detail, reply.expected)

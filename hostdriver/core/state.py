@@ -20,6 +20,7 @@ from hostdriver.core.questions import CloseDescriptor, DropTicket
 from hostdriver.core.releasing import DeferredPlace
 from hostdriver.core.reservations import Reservation
 from hostdriver.core.vaspace import VaSpace
+from hostdriver.core.visibility import EVERYTHING, Visibility
 
 if TYPE_CHECKING:
     from firmware.abi.segment import SpecBlock, Superblock
@@ -55,6 +56,8 @@ class ProcessFacts:
     """Page size of the operating system."""
     disabled_extensions: Extension = _NO_EXTENSIONS
     """Extensions that this process does without."""
+    visibility: Visibility = EVERYTHING
+    """Which devices the program sees; it is attached to all of them."""
     socket: str = ""
     """Where the emulator listens, for messages only."""
 

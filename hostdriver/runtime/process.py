@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, final
 from hostdriver.core.failures import device_lost
 from hostdriver.core.results import Refusal, ZeError, failed
 from hostdriver.core.state import DriverState, ProcessFacts, begin, finish
+from hostdriver.core.visibility import read_visibility
 from hostdriver.runtime.discovery import disabled_extensions
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ class Process:
 
     def _begin(self) -> Attached:
         disabled = disabled_extensions()
+        visibility = read_visibility(os.environ)
         runner = self._attach()
         facts = ProcessFacts(
             pid=os.getpid(),
@@ -102,6 +104,7 @@ class Process:
             arena=runner.space.arena,
             page_size=os.sysconf("SC_PAGE_SIZE"),
             disabled_extensions=disabled,
+            visibility=visibility,
             socket=runner.socket,
         )
         try:

@@ -45,7 +45,11 @@ class Pair:
         self._world = World(specs)
         self._free_bytes = [d.statistics().free_bytes for d in self._world.devices]
         self._programs = Programs(len(specs), self._world.attach)
-        self.driver: Driver = self.connect("program")
+        try:
+            self.driver: Driver = self.connect("program")
+        except BaseException:
+            self.discard()
+            raise
         """The first program's driver."""
 
     @property

@@ -40,6 +40,9 @@ def spec_block(**changes: int) -> SpecBlock:
         "memory_bus_width": 4096,
         "memory_clock_mhz": 3200,
         "core_clock_mhz": 1600,
+        "ip_version": 0x030F0007,
+        "copy_group": 1,
+        "cache_size": 16 << 20,
     }
     return SpecBlock(**(values | changes))
 

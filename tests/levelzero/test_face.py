@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import pytest
 
 import hostdriver.levelzero as ze
-from hostdriver.api.device import text_of
+from hostdriver.api.device_queries import text_of
 from hostdriver.core.questions import AnyQuestion, Control, Operation, WaitWord
 from hostdriver.core.results import ZeError
 from hostdriver.runtime.process import Attached

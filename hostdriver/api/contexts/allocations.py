@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostdriver.api import allocation, freeing, memory
-from hostdriver.api.contexts.base import ContextBase, index_of
+from hostdriver.api.contexts.base import ContextBase
 from hostdriver.api.memory_structures import DeviceMemAllocDesc, HostMemAllocDesc
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Allocations(ContextBase):
         desc: DeviceMemAllocDesc | None = DEVICE_DESC,
     ) -> int:
         """Allocate memory of a device, out of the CPU's reach; return the pointer."""
-        index = index_of(device)
+        index = self.index_of(device)
         return self.run(
             lambda state: allocation.allocate_device(state, desc, size, alignment, index)
         )
@@ -49,7 +49,7 @@ class Allocations(ContextBase):
         host_desc: HostMemAllocDesc | None = HOST_DESC,
     ) -> int:
         """Allocate memory that host and devices share; return the pointer."""
-        index = index_of(device)
+        index = self.index_of(device)
         return self.run(
             lambda state: allocation.allocate_shared(
                 state, device_desc, host_desc, size, alignment, index

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from hostdriver.core.failures import invalid_argument
+from hostdriver.core.results import ZeError, ZeResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from hostdriver.api.device import Device
     from hostdriver.api.driver import Driver
@@ -25,11 +26,19 @@ class ContextBase:
     lives.
     """
 
-    __slots__ = ("destroyed", "driver", "work_count")
+    __slots__ = ("destroyed", "devices", "driver", "faulted", "is_default", "work_count")
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(
+        self, driver: Driver, devices: Sequence[Device], *, is_default: bool = False
+    ) -> None:
         self.driver = driver
         """The driver that made it."""
+        self.devices = tuple(devices)
+        """The devices that it is for."""
+        self.is_default = is_default
+        """Whether it is the driver's own, which nobody destroys."""
+        self.faulted = ""
+        """Why its work failed once, in words; whoever sees work of it fail notes it here."""
         self.destroyed = False
         """Whether it has ended."""
         self.work_count = 0
@@ -73,6 +82,10 @@ class ContextBase:
             self.work_count += 1
             try:
                 await make(state)
+            except ZeError as error:
+                if error.result is ZeResult.ZE_RESULT_ERROR_DEVICE_LOST:
+                    self.faulted = self.faulted or error.description
+                raise
             finally:
                 self.work_count -= 1
 
@@ -82,7 +95,19 @@ class ContextBase:
         if self.destroyed:
             raise invalid_argument("hContext was destroyed")
 
+    def index_of(self, device: Device | None) -> int | None:
+        """Return the number of a device of this context, which may be null.
 
-def index_of(device: Device | None) -> int | None:
-    """Return the number of a device, which may be null."""
-    return None if device is None else device.index
+        Raises:
+            ZeError: it is another context's, or another driver's.
+        """
+        if device is None:
+            return None
+        if device.driver is not self.driver or not self._covers(device):
+            text = f"{device} is not one of the devices of the context"
+            raise self.driver.noted(invalid_argument(text))
+        return device.index
+
+    def _covers(self, device: Device) -> bool:
+        """Return whether a device, its device or one of its sub-devices is the context's."""
+        return any(own.index == device.index for own in self.devices)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostdriver.api import exporting, opening
-from hostdriver.api.contexts.base import ContextBase, index_of
+from hostdriver.api.contexts.base import ContextBase
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ class Sharing(ContextBase):
 
     def mem_open_ipc_handle(self, device: Device | None, handle: Buffer, flags: int = 0) -> int:
         """Open exported memory; return where its window begins in this process."""
-        index = index_of(device)
+        index = self.index_of(device)
         return self.run(lambda state: opening.open_handle(state, index, bytes(handle), flags))
 
     def mem_close_ipc_handle(self, ptr: int | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostdriver.api import mapping, physical_memory, virtual_memory
-from hostdriver.api.contexts.base import ContextBase, index_of
+from hostdriver.api.contexts.base import ContextBase
 from hostdriver.api.physical_handle import PhysicalMem, record_of
 from hostdriver.core.enums import MemoryAccessAttribute
 
@@ -24,7 +24,7 @@ class VirtualMemory(ContextBase):
 
     def virtual_mem_query_page_size(self, device: Device | None, size: int) -> int:
         """Return the page size for memory of a size."""
-        index = index_of(device)
+        index = self.index_of(device)
         return self.look(lambda state: virtual_memory.query_page_size(state, index, size))
 
     def virtual_mem_reserve(self, size: int, start: int | None = None) -> int:
@@ -63,7 +63,7 @@ class VirtualMemory(ContextBase):
         self, device: Device | None, desc: PhysicalMemDesc | None
     ) -> PhysicalMem:
         """Make a physical memory object."""
-        index = index_of(device)
+        index = self.index_of(device)
         return PhysicalMem(self.run(lambda state: physical_memory.create(state, index, desc)))
 
     def physical_mem_destroy(self, physical: PhysicalMem | None) -> None:
