@@ -11,7 +11,7 @@ from hostdriver.api.device import Device, check_of_driver, make_devices
 from hostdriver.api.structures import ContextDesc
 from hostdriver.api.validation import check_flags
 from hostdriver.core.enums import ContextFlags
-from hostdriver.core.failures import null_pointer
+from hostdriver.core.failures import invalid_argument, null_pointer
 from hostdriver.core.results import ZeError, ZeResult
 from hostdriver.core.visibility import MASK_VARIABLE, seen_devices
 from hostdriver.runtime.attach import attach
@@ -78,6 +78,19 @@ class Driver:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def device_of(self, index: int) -> Device:
+        """Return the device that stands for memory of an emulator's device, for this package.
+
+        Where the program sees sub-devices in its place, that is the first one.
+
+        Raises:
+            ZeError: the environment hides it.
+        """
+        for device in self.devices:
+            if device.index == index:
+                return device
+        raise self.noted(invalid_argument(f"{MASK_VARIABLE} hides device {index}"))
 
     def get_api_version(self) -> ApiVersion:
         """Return the version of the interface that the driver implements."""

@@ -90,6 +90,9 @@ def test_environment_chooses_devices(monkeypatch: pytest.MonkeyPatch) -> None:
         assert p.statistics(1).object_count == 1
         assert p.statistics(0).object_count == 0
         context.mem_free(pointer)
+        assert device.driver.device_of(1) is device
+        with fails("INVALID_ARGUMENT", "hides device 0"):
+            device.driver.device_of(0)
 
 
 def test_flat_hierarchy_has_no_way_to_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
