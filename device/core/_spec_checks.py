@@ -28,6 +28,7 @@ _RANGES: Final = {
     "tlb_entries": (1, 1 << 20),
     "copy_engines": (1, 64),
     "compute_engines": (0, 64),
+    "devices": (1, MAX_DEVICES),
     "sub_devices": (0, MAX_SUB_DEVICES),
     "chunk_bytes": (PAGE_SIZE, 1 << 30),
     "slice_commands": (1, 1 << 16),

@@ -69,6 +69,8 @@ class DeviceSpec:
     compute_engines: int = 1
     copy_group: bool = True
     """Whether there is a group of queues that can only copy, beside the one that computes too."""
+    devices: int = 1
+    """How many devices like this an emulator has, where nobody says otherwise."""
     sub_devices: int = 0
     """Parts of the device that programs may address, all with its memory; 0: it is whole."""
     chunk_bytes: int = 32 << 20

@@ -45,8 +45,7 @@ A firmware image that the devices refuse is no error: they stay in their boot st
 @click.option(
     "--devices",
     type=click.IntRange(1, MAX_DEVICES),
-    default=1,
-    help="How many, all alike; 1 by default.",
+    help="How many, all alike; by default as many as the specification says, or 1.",
 )
 @click.option("--vram", type=SIZE, help="Memory of each device, such as 2GiB; 8GiB by default.")
 @click.option(
@@ -74,7 +73,7 @@ A firmware image that the devices refuse is no error: they stay in their boot st
 @click.option("--json", "as_json", is_flag=True, help="Say what runs as a JSON object.")
 def command(  # noqa: PLR0913 - one for each option
     *,
-    devices: int,
+    devices: int | None,
     vram: int | None,
     spec: Path | None,
     profile: str | None,
@@ -92,7 +91,8 @@ def command(  # noqa: PLR0913 - one for each option
         _check_descriptor(ready_fd)
     made = read_spec(spec, vram_size=vram, profile=profile)
     image = None if firmware is None else read_file(firmware)
-    _warn_of_memory(devices * made.vram_size)
+    count = made.devices if devices is None else devices
+    _warn_of_memory(count * made.vram_size)
     path = _socket_path(socket)
 
     def ready(powered: Sequence[Powered]) -> None:
@@ -106,7 +106,7 @@ def command(  # noqa: PLR0913 - one for each option
                 os.write(ready_fd, announcement.encode() + b"\n")
             os.close(ready_fd)
 
-    _run((made,) * devices, path, image, ready, on_demand=on_demand)
+    _run((made,) * count, path, image, ready, on_demand=on_demand)
 
 
 def describe(path: Path, powered: Sequence[Powered]) -> dict[str, object]:

@@ -160,14 +160,14 @@ class Pair:
 def pair(
     spec: DeviceSpec = DEFAULT_SPEC,
     *,
-    devices: int = 1,
+    devices: int | None = None,
     profile: Literal["spec", "intel"] | None = None,
 ) -> Generator[Pair]:
     """Make devices and a driver on them; close all of it at the end of the block.
 
     Args:
         spec: what each device is.
-        devices: how many there are.
+        devices: how many there are; None leaves it to `spec`.
         profile: whose behaviour they show; None leaves it to `spec`.
 
     Raises:
@@ -176,7 +176,7 @@ def pair(
     """
     if profile is not None:
         spec = replace(spec, profile=Profile[profile.upper()])
-    made = Pair([spec] * devices)
+    made = Pair([spec] * (spec.devices if devices is None else devices))
     try:
         yield made
     except BaseException:

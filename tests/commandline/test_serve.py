@@ -113,13 +113,14 @@ def test_a_descriptor_is_told_when_it_is_ready(tmp_path: Path) -> None:
 
 def test_a_specification_file_and_the_command_line_make_the_device(tmp_path: Path) -> None:
     file = tmp_path / "device.toml"
-    file.write_text('name = "mine"\nvram_size = "1 GiB"\n')
+    file.write_text('name = "mine"\nvram_size = "1 GiB"\ndevices = 2\nsub_devices = 2\n')
 
     with serving(tmp_path, "--spec", file, "--vram", "48MiB", "--profile", "intel") as emulator:
-        (device,) = emulator.ready["devices"]
+        device, _ = emulator.ready["devices"]
         assert (device["name"], device["vram_size"]) == ("mine", 48 << 20)
         with ze.connect(emulator.socket, start=None) as driver:
-            assert driver.devices[0].get_properties().name == "mine"
+            assert driver.devices[1].get_properties().name == "mine"
+            assert len(driver.devices[1].get_sub_devices()) == 2
 
 
 def test_a_socket_that_is_taken_is_refused_with_advice(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Drivers and devices in one process: the same objects, stepped, and a check for what is left."""
 
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -121,6 +122,13 @@ def test_what_a_driver_forgot_on_the_device_is_found() -> None:
 
         with pytest.raises(AssertionError, match=r"device 0: .*objects=1.*objects=0"):
             p.assert_nothing_left()
+
+
+def test_the_specification_says_how_many_devices_there_are() -> None:
+    with pair(replace(SPEC, devices=3)) as p:
+        assert len(p.driver.devices) == 3
+    with pair(replace(SPEC, devices=3), devices=2) as p:
+        assert len(p.driver.devices) == 2
 
 
 def test_devices_differ_and_each_has_its_own_memory() -> None:
