@@ -16,6 +16,7 @@ import numpy as np
 
 from hostdriver import levelzero as ze
 
+EXTENSION = "ZE_extension_external_memmap_sysmem"
 PAGE = os.sysconf("SC_PAGE_SIZE")
 SIZE = 64 * PAGE
 
@@ -31,7 +32,7 @@ def main() -> None:
     """Map an array, work on it from both sides, and take it back."""
     with ze.connect() as driver, driver.create_context() as context:
         device = driver.devices[0]
-        assert ze.Extension.EXT_EXTERNAL_MEMMAP_SYSMEM in device.extensions
+        assert EXTENSION in {found.name for found in driver.get_extension_properties()}
         frame = aligned_array(SIZE)
         frame[:] = np.arange(SIZE) % 251
 

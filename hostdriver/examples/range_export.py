@@ -17,6 +17,7 @@ from hostdriver import levelzero as ze
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
+EXTENSION = "ZE_extension_ipc_phys_mem_handle_range"
 QUESTION = b"Do you see what I see?"
 ANSWER = b"Every byte, through a page table of my own."
 
@@ -25,7 +26,7 @@ def exporter(link: Connection[bytes, bytes]) -> None:
     """Build the range, export a window of it, and wait for the answer."""
     with ze.connect(name="exporter") as driver, driver.create_context() as context:
         device = driver.devices[0]
-        assert ze.Extension.EXT_IPC_PHYS_MEM_HANDLE_RANGE in device.extensions
+        assert EXTENSION in {found.name for found in driver.get_extension_properties()}
         page = context.virtual_mem_query_page_size(device, 1 << 16)
 
         print("Three objects lie side by side, each mapped from its second page on:", flush=True)

@@ -21,6 +21,7 @@ from hostdriver.testing.pair import pair
         (memoryview(bytearray(8)).cast("I"), "8 bytes"),
         ("text", "text"),
         ([1, b"22"], "[1, 2 bytes]"),
+        (["a", "b", "c", "d"], "[4 str]"),
         (ze.MemoryAccessAttribute.READWRITE, "READWRITE"),
         (ze.PhysicalMemFlags(0), "0"),
         (ze.DeviceMemAllocDesc(), "DeviceMemAllocDesc()"),

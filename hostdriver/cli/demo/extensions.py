@@ -39,6 +39,11 @@ EXTENSIONS: Final[Mapping[str, Entry]] = {
         "external_memmap_sysmem",
         "Let the device work on the application's own memory, without a copy.",
     ),
+    "handle-type": _entry(
+        "handle_type.py",
+        "ipc_mem_handle_type",
+        "Ask for a default or a fabric handle, and meet the refusal.",
+    ),
 }
 
 

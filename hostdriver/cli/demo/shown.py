@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _SMALL: Final = 10
 """Smaller numbers read the same in both bases."""
+_MOST_ITEMS: Final = 3
+"""Longer lists are counted."""
 
 
 def shown(value: object) -> str:
@@ -25,23 +27,34 @@ def shown(value: object) -> str:
         return value.name or "0"
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value) if value < _SMALL else hexadecimal(value)
-    if isinstance(value, bytes | bytearray):
-        return counted(len(value), "byte")
-    if isinstance(value, memoryview):
-        return counted(cast("memoryview[int]", value).nbytes, "byte")
-    if isinstance(value, Device):
-        return f"device {value.index}"
-    if isinstance(value, PhysicalMem):
-        return f"object {value.record.id}"
-    if isinstance(value, Context):
-        return "a context"
+    if isinstance(value, bytes | bytearray | memoryview):
+        return counted(memoryview(cast("bytes", value)).nbytes, "byte")
     names = _names(value)
     if names is not None:
         parts = [f"{name}={shown(_of(value, name))}" for name in names]
         return f"{type(value).__name__}({', '.join(parts)})"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(shown(item) for item in cast('Sequence[object]', value))}]"
-    return str(value)
+        return _list(cast("Sequence[object]", value))
+    return _object(value)
+
+
+def _list(items: Sequence[object]) -> str:
+    if len(items) > _MOST_ITEMS:
+        return f"[{len(items)} {type(items[0]).__name__}]"
+    return f"[{', '.join(shown(item) for item in items)}]"
+
+
+def _object(value: object) -> str:
+    """Return what an object of the driver is called; others by their text."""
+    match value:
+        case Device():
+            return f"device {value.index}"
+        case PhysicalMem():
+            return f"object {value.record.id}"
+        case Context():
+            return "a context"
+        case _:
+            return str(value)
 
 
 def _of(value: object, name: str) -> object:

@@ -37,11 +37,15 @@ WATCHED: Final = (
         levelzero.Context,
         ("mem_", "virtual_mem_", "physical_mem_", "memory_", "host_view", "destroy"),
     ),
-    (levelzero.Device, ("get_",)),
+    (levelzero.Device, ("get_", "pci_get_", "can_access_peer")),
     (levelzero.Driver, ("get_", "create_context")),
 )
 """Classes, and what the names of their functions of the specification begin with."""
-_OTHER_NAMES: Final = {"create_context": "zeContextCreate", "destroy": "zeContextDestroy"}
+_OTHER_NAMES: Final = {
+    "create_context": "zeContextCreate",
+    "create_context_ex": "zeContextCreateEx",
+    "destroy": "zeContextDestroy",
+}
 _OURS: Final = ("memory_", "host_view")
 """Begin names of functions that the specification does not have."""
 _PREFIXES: Final = {levelzero.Device: "Device", levelzero.Driver: "Driver"}
