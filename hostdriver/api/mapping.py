@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from firmware.abi.control import Map, Unmap
@@ -23,6 +24,7 @@ from hostdriver.core.physical import Mapping, MappingPhase, PhysicalKind
 from hostdriver.core.questions import MapDescriptor, ProtectNone
 from hostdriver.core.results import Refusal, failed
 from hostdriver.core.state import Profile
+from hostdriver.core.undo import Undo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,27 +125,35 @@ def _check_mappable(
 
 
 async def _map_everywhere(state: DriverState, mapping: Mapping, rights: Rights) -> None:
-    """Map on the device, then for the CPU where it can see the memory; both or none."""
+    """Map on the devices, then for the CPU where it can see the memory; everywhere or nowhere."""
     source = mapping.physical
-    device = state.devices[source.device]
-    command = Map(
-        request=0,
-        vmid=device.vmid,
-        rights=rights,
-        va=mapping.start,
-        size_bytes=mapping.size,
-        object_id=source.object_id,
-        object_offset=mapping.offset,
-    )
+    undo = Undo()
     try:
-        await call(device.index, command, Mapped)
-    except Refusal as refusal:
-        raise failed(refusal, f"mapping {mapping.size:#x} bytes at {mapping.start:#x}") from refusal
-    if source.descriptor is None:
-        return
-    problem = await MapDescriptor(source.descriptor, mapping.offset, mapping.start, mapping.size)
+        for device, object_id in source.homes:
+            command = Map(
+                request=0,
+                vmid=state.devices[device].vmid,
+                rights=rights,
+                va=mapping.start,
+                size_bytes=mapping.size,
+                object_id=object_id,
+                object_offset=mapping.offset,
+            )
+            await call(device, command, Mapped)
+            undo.add(partial(_unmap, state, device, mapping.start, mapping.end))
+        if source.descriptor is not None:
+            await _map_for_cpu(source.descriptor, mapping)
+    except Exception as error:
+        await undo.run()
+        if isinstance(error, Refusal):
+            doing = f"mapping {mapping.size:#x} bytes at {mapping.start:#x}"
+            raise failed(error, doing) from error
+        raise
+
+
+async def _map_for_cpu(descriptor: int, mapping: Mapping) -> None:
+    problem = await MapDescriptor(descriptor, mapping.offset, mapping.start, mapping.size)
     if problem is not None:
-        await _unmap_on_devices(state, [mapping])
         raise out_of_host_memory(f"the CPU's mapping at {mapping.start:#x} failed: {problem}")
 
 
@@ -151,11 +161,16 @@ async def _unmap_on_devices(state: DriverState, mappings: Sequence[Mapping]) -> 
     """Unmap neighbours with one command a device, which skips the holes between them."""
     spans: dict[int, tuple[int, int]] = {}
     for mapping in mappings:
-        first, _ = spans.get(mapping.physical.device, (mapping.start, 0))
-        spans[mapping.physical.device] = first, mapping.end
-    for index, (first, end) in spans.items():
-        vmid = state.devices[index].vmid
-        await call(index, Unmap(request=0, vmid=vmid, va=first, size_bytes=end - first), Mapped)
+        for device, _ in mapping.physical.homes:
+            first, _ = spans.get(device, (mapping.start, 0))
+            spans[device] = first, mapping.end
+    for device, (first, end) in spans.items():
+        await _unmap(state, device, first, end)
+
+
+async def _unmap(state: DriverState, device: int, first: int, end: int) -> None:
+    vmid = state.devices[device].vmid
+    await call(device, Unmap(request=0, vmid=vmid, va=first, size_bytes=end - first), Mapped)
 
 
 def _set_phase(mappings: Sequence[Mapping], phase: MappingPhase) -> None:

@@ -146,7 +146,8 @@ def _device_of(state: DriverState, *pointers: int) -> DeviceState:
             if not allocation.is_host_visible:
                 found.add(allocation.device)
         elif (mapped := state.mappings.at(pointer)) is not None:
-            found.add(mapped.value.physical.device)
+            if mapped.value.physical.kind is PhysicalKind.DEVICE:
+                found.add(mapped.value.physical.device)
         elif (opened := state.imports.at(pointer)) is not None:
             found.add(opened.value.device)
     if len(found) > 1:

@@ -25,6 +25,7 @@ from hostdriver.core.failures import (
     out_of_host_memory,
     unsupported_enumeration,
 )
+from hostdriver.core.peers import make_known, make_unknown
 from hostdriver.core.physical import PhysicalKind, PhysicalObject, page_size_for
 from hostdriver.core.questions import CloseDescriptor
 from hostdriver.core.results import Refusal, failed
@@ -32,6 +33,7 @@ from hostdriver.core.state import Profile
 
 if TYPE_CHECKING:
     from hostdriver.api.structures import PhysicalMemDesc
+    from hostdriver.core.allocations import PeerObject
     from hostdriver.core.questions import Answer
     from hostdriver.core.state import DeviceState, DriverState
 
@@ -74,13 +76,15 @@ async def create(
     if kind is PhysicalKind.HOST and not answer.descriptors:
         await _destroy_object(target.index, created.object_id)
         raise out_of_host_memory(f"the memory's descriptor is missing: {answer.problem}")
+    descriptor = await _keep_one(kind, answer)
     physical = PhysicalObject(
         id=state.next_id(),
         device=target.index,
         kind=kind,
         object_id=created.object_id,
         size=desc.size,
-        descriptor=await _keep_one(kind, answer),
+        descriptor=descriptor,
+        peers=await _tell_others(state, target.index, created.object_id, descriptor, desc.size),
     )
     state.physical[physical.id] = physical
     return physical
@@ -103,6 +107,7 @@ async def destroy(state: DriverState, physical: PhysicalObject | None) -> None:
         if isinstance(error, Refusal):
             raise failed(error, f"physical memory {target.id} cannot be destroyed") from error
         raise
+    await make_unknown(target.peers)
     del state.physical[target.id]
     if target.descriptor is not None:
         await CloseDescriptor(target.descriptor)
@@ -142,6 +147,22 @@ async def _keep_one(kind: PhysicalKind, answer: Answer) -> int | None:
     for descriptor in answer.descriptors[kept is not None :]:
         await CloseDescriptor(descriptor)
     return kept
+
+
+async def _tell_others(
+    state: DriverState, device: int, object_id: int, descriptor: int | None, size: int
+) -> tuple[PeerObject, ...]:
+    """Make host memory known to the other devices; when one refuses, the memory goes."""
+    if descriptor is None:
+        return ()
+    try:
+        return await make_known(state, device, descriptor, size)
+    except Exception as error:
+        await CloseDescriptor(descriptor)
+        await _destroy_object(device, object_id)
+        if isinstance(error, Refusal):
+            raise failed(error, f"host memory of {size:#x} bytes on every device") from error
+        raise
 
 
 async def _destroy_object(device: int, object_id: int) -> None:

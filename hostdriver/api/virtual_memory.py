@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from firmware.abi.control import Protect, ProtectList, RangeExtent
@@ -24,6 +25,7 @@ from hostdriver.core.physical import MappingPhase, page_size_for
 from hostdriver.core.reservations import AccessRun, Reservation
 from hostdriver.core.results import Refusal, failed
 from hostdriver.core.state import Profile
+from hostdriver.core.undo import Undo
 from hostdriver.core.vaspace import align_up
 
 if TYPE_CHECKING:
@@ -133,10 +135,13 @@ async def set_access(state: DriverState, ptr: int | None, size: int, access: int
     check_alignment(start, page)
     reservation = check_reserved(state, start, size)
     pieces = _mapped_pieces(state, start, start + size)
+    undo = Undo()
     for device, ranges in pieces.items():
         try:
             await _protect(state, device, ranges, RIGHTS[attribute])
+            undo.add(partial(_restore, state, device, ranges, reservation))
         except Refusal as refusal:
+            await undo.run()
             doing = f"the access of {size:#x} bytes at {start:#x} cannot be changed"
             raise failed(refusal, doing) from refusal
     reservation.access.set(start, start + size, attribute)
@@ -172,12 +177,26 @@ def _mapped_pieces(state: DriverState, start: int, end: int) -> dict[int, list[t
         if entry.value.phase is not MappingPhase.THERE:
             raise invalid_argument(f"the mapping at {entry.start:#x} is changing in another thread")
         first, last = max(start, entry.start), min(end, entry.end)
-        ranges = pieces.setdefault(entry.value.physical.device, [])
-        if ranges and ranges[-1][1] == first:
-            ranges[-1] = (ranges[-1][0], last)
-        else:
-            ranges.append((first, last))
+        for device, _ in entry.value.physical.homes:
+            ranges = pieces.setdefault(device, [])
+            if ranges and ranges[-1][1] == first:
+                ranges[-1] = (ranges[-1][0], last)
+            else:
+                ranges.append((first, last))
     return pieces
+
+
+async def _restore(
+    state: DriverState, device: int, ranges: list[tuple[int, int]], reservation: Reservation
+) -> None:
+    """Give mapped ranges of one device the rights again that the reservation tells of."""
+    for start, last in ranges:
+        first = start
+        while first < last:
+            run = reservation.access.at(first)
+            end = min(run.end, last)
+            await _protect(state, device, [(first, end)], RIGHTS[run.access])
+            first = end
 
 
 async def _protect(

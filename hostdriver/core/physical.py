@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Final, final
 
 from firmware.abi.ids import PAGE_SIZE
+from hostdriver.core.allocations import PeerObject
 
 MEDIUM_PAGE: Final = 64 << 10
 LARGE_PAGE: Final = 2 << 20
@@ -42,9 +43,16 @@ class PhysicalObject:
     size: int
     descriptor: int | None = None
     """Its memory file, for mappings that the CPU sees (host memory)."""
+    peers: tuple[PeerObject, ...] = ()
+    """The other devices that know it (host memory)."""
     mapping_count: int = 0
     """Mappings, those that a call is about to make or end included."""
     destroyed: bool = False
+
+    @property
+    def homes(self) -> tuple[PeerObject, ...]:
+        """Every device that knows it, its own first, and by which number."""
+        return PeerObject(self.device, self.object_id), *self.peers
 
     @property
     def smallest_page(self) -> int:

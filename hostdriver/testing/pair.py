@@ -158,7 +158,7 @@ class Pair:
 
 @contextmanager
 def pair(
-    spec: DeviceSpec = DEFAULT_SPEC,
+    spec: DeviceSpec | Sequence[DeviceSpec] = DEFAULT_SPEC,
     *,
     devices: int | None = None,
     profile: Literal["spec", "intel"] | None = None,
@@ -166,17 +166,21 @@ def pair(
     """Make devices and a driver on them; close all of it at the end of the block.
 
     Args:
-        spec: what each device is.
-        devices: how many there are; None leaves it to `spec`.
+        spec: what each device is; one for all, or one for each.
+        devices: how many there are, where one `spec` is for all; None leaves it to that.
         profile: whose behaviour they show; None leaves it to `spec`.
 
     Raises:
         AssertionError: at the end of a block that did not fail, when the devices did not get back
             all that the programs had.
     """
+    if isinstance(spec, DeviceSpec):
+        specs = [spec] * (spec.devices if devices is None else devices)
+    else:
+        specs = list(spec)
     if profile is not None:
-        spec = replace(spec, profile=Profile[profile.upper()])
-    made = Pair([spec] * (spec.devices if devices is None else devices))
+        specs = [replace(one, profile=Profile[profile.upper()]) for one in specs]
+    made = Pair(specs)
     try:
         yield made
     except BaseException:
