@@ -228,6 +228,34 @@ def test_nothing_stays_open_in_the_process() -> None:
     assert descriptors() == before
 
 
+def test_a_child_after_fork_is_told_that_it_has_no_devices() -> None:
+    with pair(SPEC) as p:
+        context = p.driver.create_context()
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                context.virtual_mem_reserve(PAGE)
+            except ze.ZeError as error:
+                status = 0 if "after a fork" in error.description else 2
+            finally:
+                os._exit(status)
+        _, ended = os.waitpid(child, 0)
+
+        assert os.waitstatus_to_exitcode(ended) == 0
+        # The parent noticed nothing.
+        context.virtual_mem_free(context.virtual_mem_reserve(PAGE), PAGE)
+        p.assert_nothing_left()
+
+
+def test_devices_may_differ() -> None:
+    with pair([SPEC, replace(SPEC, name="the other", vram_size=32 << 20)]) as p:
+        memories = [device.get_memory_properties()[0] for device in p.driver.devices]
+
+        assert [memory.total_size for memory in memories] == [64 << 20, 32 << 20]
+        assert p.driver.devices[1].get_properties().name == "the other"
+
+
 def test_an_error_of_the_test_is_not_hidden_by_a_leak() -> None:
     def fail(p: Pair) -> None:
         mapped(p.driver.create_context(), p.driver.devices[0])
