@@ -20,6 +20,7 @@ from device.core.spec import DeviceSpec
 from device.mcu import BootCode
 from device.shell.hostmemory import HostMemory, SystemTokens
 from device.shell.limits import raise_descriptor_limit
+from device.shell.local import LocalDevices
 from device.shell.pump import Pump
 from device.shell.server import Server
 from device.shell.workers import Workers
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
+
+    from firmware.link.programs import ProgramHost
 
 SWITCH_INTERVAL_SECONDS: Final = 50e-6
 """How soon a copying thread gets the interpreter from the pump: with Python's 5 ms a 4 MiB chunk
@@ -70,9 +73,11 @@ class Emulator:
         "_closed",
         "_config",
         "_listener",
+        "_programs",
         "_start",
         "_workers",
         "devices",
+        "local",
         "pump",
         "server",
     )
@@ -91,6 +96,7 @@ class Emulator:
         self._config = config
         self._clock = clock
         self._closed = False
+        self._programs: ProgramHost | None = None
         self._start = clock()
         raise_descriptor_limit()
         with contextlib.ExitStack() as undo:
@@ -102,12 +108,19 @@ class Emulator:
             self.devices = _make_devices(config, memory, self.now())
             self.pump = Pump(self.devices, self.now, self._workers)
             self.server = Server(self._listener, self.devices, self.pump, memory, self.now)
+            self.local = LocalDevices(self.devices, self.pump, memory, self.now)
             undo.pop_all()
 
     @property
     def socket_path(self) -> Path:
         """Where clients connect."""
         return self._config.socket_path
+
+    def serve_programs(self, host: ProgramHost) -> None:
+        """Serve C programs too; the emulator owns `host` from now on."""
+        self._programs = host
+        self.pump.serve_programs(host)
+        self.server.serve_programs(host)
 
     def now(self) -> int:
         """Return device time: nanoseconds since the emulator began."""
@@ -145,6 +158,8 @@ class Emulator:
             return
         self._closed = True
         self._remove_socket()
+        if self._programs is not None:
+            self._programs.close()
         self.pump.close()
         self._workers.close()
 

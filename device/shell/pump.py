@@ -3,15 +3,12 @@
 Awake, it polls the doorbell words and never goes through trio's scheduler for a command; it gives
 way every millisecond. When nothing came for 50 us it waits on one descriptor (see `poller`), for a
 millisecond by itself and then as a task that sleeps.
-Spinning adapts as waiting does in `firmware.link.waiting`: each spin that fails doubles the number
-of times that the pump sleeps at once, up to 64.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 import trio
@@ -20,11 +17,13 @@ from device.core.effects import Disconnect, Halted, Notify, RunChunk, WakeAt, Wa
 from device.core.errors import InternalError
 from device.shell.deadlines import Deadlines
 from device.shell.poller import Poller
+from device.shell.pump_statistics import PumpStatistics
 from device.shell.roster import Roster
 from device.shell.slots import wake_slots
+from device.shell.spinner import Spinner
 from firmware.link.bells import EventfdBell
 from firmware.link.sleep import may_sleep
-from firmware.link.waiting import MOST_SLEEPS_BETWEEN_SPINS, SPIN_SECONDS, has_two_processors
+from firmware.link.waiting import SPIN_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from device.shell.connection import Connection
     from device.shell.roster import Attached
     from device.shell.workers import Workers
+    from firmware.link.programs import ProgramHost
 
 BREATH_SECONDS: Final = 1e-3
 """Longest time in which other tasks, deaths and finished chunks are not looked at."""
@@ -41,21 +41,6 @@ LOOKS: Final = 16
 """Looks at the doorbells between two at the time, shared among the clients: a few microseconds."""
 SCRUB_BYTES: Final = 1 << 20
 """Bytes of former owners that are zeroed at a time before the pump sleeps (about 0.1 ms)."""
-
-
-@dataclass(frozen=True, slots=True)
-class PumpStatistics:
-    """What the pump did since it began."""
-
-    turns: int
-    """Calls of `Device.work`."""
-    sleeps: int
-    """Times it slept until something happened."""
-    dozes: int
-    """Times it waited for a moment before."""
-    spins: int
-    """Times it polled before that."""
-    clients: int
 
 
 @final
@@ -76,15 +61,15 @@ class Pump:
         "_fell_asleep",
         "_may_spin",
         "_nudge",
-        "_poller",
+        "_programs",
         "_roster",
-        "_sleep_next",
         "_sleeps",
-        "_sleeps_after_failure",
+        "_spinner",
         "_spins",
         "_turns",
         "_workers",
         "first_attached",
+        "poller",
     )
 
     def __init__(
@@ -99,15 +84,15 @@ class Pump:
         self._devices = tuple(devices)
         self._clock = clock
         self._workers = workers
-        self._poller = Poller()
-        self._poller.on_readable(workers.bell.fileno(), self._collect)
+        self.poller = Poller()
+        """What the pump sleeps on; others may have descriptors in it."""
+        self.poller.on_readable(workers.bell.fileno(), self._collect)
         self._nudge = EventfdBell()
-        self._poller.on_readable(self._nudge.fileno(), self._nudged)
-        self._roster = Roster(self._poller, self._ring, self.detach)
-        self._may_spin = may_spin and has_two_processors()
+        self.poller.on_readable(self._nudge.fileno(), self._nudged)
+        self._roster = Roster(self.poller, self._ring, self.detach)
+        self._programs: ProgramHost | None = None
+        self._spinner = Spinner(may_spin=may_spin)
         self._deadlines = Deadlines(clock, len(self._devices))
-        self._sleep_next = 0
-        self._sleeps_after_failure = 0
         self._turns = 0
         self._sleeps = 0
         self._spins = 0
@@ -139,6 +124,10 @@ class Pump:
         while len(self._roster):
             self._emptied = trio.Event()
             await self._emptied.wait()
+
+    def serve_programs(self, host: ProgramHost) -> None:
+        """Carry on the drivers of C programs between the turns of the devices."""
+        self._programs = host
 
     def detach(self, attached: Attached) -> None:
         """End a client's session: the device takes back all it owned, the link is closed."""
@@ -175,13 +164,13 @@ class Pump:
                     break
             else:
                 await trio.lowlevel.checkpoint()
-            self._poller.dispatch()
+            self.poller.dispatch()
 
     def close(self) -> None:
         """Detach every client and let go of the poller; the pump does not run any more."""
         for attached in self._roster.all():
             self.detach(attached)
-        self._poller.close()
+        self.poller.close()
         self._nudge.close()
 
     def statistics(self) -> PumpStatistics:
@@ -199,6 +188,8 @@ class Pump:
                 self._turns += 1
                 self._carry_out(index, device.work(self._clock()))
                 busy = True
+        if self._programs is not None and self._programs.poll():
+            busy = True
         return busy
 
     def _ring(self, attached: Attached) -> None:
@@ -245,11 +236,8 @@ class Pump:
 
     def _spin(self) -> bool:
         """Poll the doorbells for a moment; return whether there was something to do."""
-        if self._sleep_next:
-            self._sleep_next -= 1
-            return False
         # Copies in flight need the interpreter: a spinning pump would take half of it from them.
-        if not self._may_spin or self._workers.in_flight or not len(self._roster):
+        if not self._spinner.wants() or self._workers.in_flight or not len(self._roster):
             return False
         self._spins += 1
         clock, turn = time.perf_counter, self._turn
@@ -257,10 +245,9 @@ class Pump:
         end = clock() + SPIN_SECONDS
         while clock() < end:
             if turn(looks):
-                self._sleeps_after_failure = 0
+                self._spinner.paid()
                 return True
-        longer = min(MOST_SLEEPS_BETWEEN_SPINS, max(1, 2 * self._sleeps_after_failure))
-        self._sleeps_after_failure = self._sleep_next = longer
+        self._spinner.failed()
         return False
 
     def _doze(self) -> bool:
@@ -276,7 +263,7 @@ class Pump:
         self._dozes += 1
         seconds = min(BREATH_SECONDS, self._deadlines.seconds_left())
         # Copies in flight are done soon: no need to fall asleep.
-        return self._poller.dispatch(seconds) or self._workers.in_flight > 0
+        return self.poller.dispatch(seconds) or self._workers.in_flight > 0
 
     async def _sleep(self) -> None:
         """Sleep until a bell, a death, a finished chunk or the next deadline."""
@@ -285,16 +272,20 @@ class Pump:
         seconds = self._deadlines.seconds_left()
         if seconds == math.inf:
             # Without the cancel scope, which costs 7 us on the way to a command.
-            await trio.lowlevel.wait_readable(self._poller.fileno())
+            await trio.lowlevel.wait_readable(self.poller.fileno())
             return
         with trio.move_on_after(seconds):
-            await trio.lowlevel.wait_readable(self._poller.fileno())
+            await trio.lowlevel.wait_readable(self.poller.fileno())
 
     def _prepare_sleep(self) -> None:
         """Let every device ask its clients to ring; its next work takes that back."""
         for device in self._devices:
             device.prepare_sleep()
+        if self._programs is not None:
+            self._programs.set_asleep(asleep=True)
 
     def _has_work(self) -> bool:
         """Return whether a device has something to do; looks at every doorbell word."""
+        if self._programs is not None and self._programs.has_work():
+            return True
         return any(device.has_work for device in self._devices)

@@ -100,8 +100,12 @@ class Roster:
         if doorbell is not None:
             self._poller.on_readable(doorbell, lambda: self._rung(attached))
             attached.watched.append(doorbell)
+        watched = end.peer.filenos()
+        if not watched:
+            # A client in this process: its driver detaches it.
+            return
         # The last one is the socket: descriptors that wait on it are no death.
-        *pidfd, socket = end.peer.filenos()
+        *pidfd, socket = watched
         for number in pidfd:
             self._poller.on_readable(number, lambda: self._on_death(attached))
             attached.watched.append(number)

@@ -10,7 +10,7 @@ import trio
 
 from device.core.errors import DeviceError
 from device.shell.connection import Connection
-from firmware.abi.handshake import HandshakeStatus, Welcome
+from firmware.abi.handshake import HandshakeStatus, Purpose, Welcome
 from firmware.abi.status import Status
 from firmware.link.errors import LinkError
 from firmware.link.handshake import Offer, examine, name_in
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from device.shell.hostmemory import HostMemory
     from device.shell.pump import Pump
     from firmware.link.handshake import Agreement
+    from firmware.link.programs import ProgramHost
 
 HELLO_SECONDS: Final = 5.0
 """Time in which a connection has to say hello."""
@@ -63,6 +64,7 @@ class Server:
         "_listener",
         "_memory",
         "_offer",
+        "_programs",
         "_pump",
         "_refused",
     )
@@ -82,6 +84,7 @@ class Server:
         self._pump = pump
         self._clock = clock
         self._offer = Offer(device_count=len(self._devices))
+        self._programs: ProgramHost | None = None
         self._greeting: dict[trio.CancelScope, None] = {}
         """Connections in the handshake, the longest there first."""
         self._accepted = self._attached = self._refused = 0
@@ -89,6 +92,10 @@ class Server:
     def statistics(self) -> ServerStatistics:
         """Return what the server did."""
         return ServerStatistics(self._accepted, self._attached, self._refused)
+
+    def serve_programs(self, host: ProgramHost) -> None:
+        """Hand C programs to `host`; without one they are refused."""
+        self._programs = host
 
     async def run(self) -> None:
         """Accept clients until cancelled."""
@@ -151,7 +158,21 @@ class Server:
         except DeviceError as error:
             refuse(connection, self._refusal(error))
             return False
+        if agreement.hello.purpose is Purpose.PROGRAM:
+            return self._accept_program(connection, agreement)
         return self._attach(Attachment(connection, plan.size), agreement)
+
+    def _accept_program(self, connection: socket.socket, agreement: Agreement) -> bool:
+        """Begin the session of a C program; return whether it began."""
+        if self._programs is None:
+            refuse(connection, self._offer.refuse(HandshakeStatus.NO_DEVICE))
+            return False
+        try:
+            self._programs.accept(connection, agreement)
+        except (LinkError, OSError):
+            refuse(connection, self._offer.refuse(HandshakeStatus.FULL))
+            return False
+        return True
 
     def _attach(self, attachment: Attachment, agreement: Agreement) -> bool:
         """Let the device write the segment, then tell the client; return whether it is attached.

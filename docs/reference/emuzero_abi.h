@@ -36,6 +36,12 @@
 #define EMUZERO_HELLO_MAGIC UINT64_C(0x4f4c4c455a4d4531) /* The bytes `1EMZELLO`. */
 #define EMUZERO_WELCOME_DESCRIPTORS 3 /* Segment, doorbell eventfd, interrupt socket. */
 #define EMUZERO_MAX_DESCRIPTORS 16 /* Most descriptors that one message may carry. */
+#define EMUZERO_CHANNEL_MAGIC UINT64_C(0x4e4148435a4d4531) /* The bytes `1EMZCHAN`. */
+#define EMUZERO_CHANNEL_SLOTS 64 /* Calls of one process that may be on their way at a time. */
+#define EMUZERO_CHANNEL_SLOT_SIZE 0x10000 /* Bytes of a slot, its header included. */
+#define EMUZERO_CHANNEL_SLOTS_OFFSET 0x1000 /* Where the first slot stands. */
+/* Function number of the first call: tells the driver about the process. */
+#define EMUZERO_CHANNEL_BEGIN 0xffff
 #define EMUZERO_SEGMENT_MAGIC UINT64_C(0x4f52455a554d4531) /* The bytes `1EMUZERO` in memory. */
 #define EMUZERO_REGISTER_PAGE_SIZE 0x1000 /* Size of the register page in bytes. */
 /* Doorbell index of the control ring; work queues have 1 and up. */
@@ -118,6 +124,42 @@ enum emuzero_purpose {
     EMUZERO_PURPOSE_WORK = 0x0, /* Makes spaces, objects and queues. */
     /* Only asks for properties and statistics; is not counted as a client. */
     EMUZERO_PURPOSE_OBSERVE = 0x1,
+    /* A C program: the driver runs in the emulator and is called over a channel, whose
+     * descriptors (channel, doorbell eventfd, one segment for each device) come with the
+     * welcome. */
+    EMUZERO_PURPOSE_PROGRAM = 0x2,
+};
+
+/* What stands in a slot. */
+enum emuzero_message_kind {
+    /* A call of the interface; `what` is its function's number. */
+    EMUZERO_MESSAGE_KIND_CALL = 0x1,
+    EMUZERO_MESSAGE_KIND_ANSWER = 0x2, /* The program's answer to a question. */
+    /* Something that the driver asks of the program's process; `what` is a `QuestionKind`. */
+    EMUZERO_MESSAGE_KIND_QUESTION = 0x3,
+    EMUZERO_MESSAGE_KIND_REPLY = 0x4, /* The end of the call: its result and outputs. */
+};
+
+/* What the driver asks of the program's process; arguments are u64 in this order. */
+enum emuzero_question_kind {
+    /* Reserve addresses (size, hint or 0, alignment); answers the address, 0 for none. */
+    EMUZERO_QUESTION_KIND_RESERVE = 0x1,
+    EMUZERO_QUESTION_KIND_RELEASE = 0x2, /* Give reserved addresses back (address, size). */
+    /* Map the descriptor on the socket (offset, address, size); answers errno. */
+    EMUZERO_QUESTION_KIND_MAP = 0x3,
+    /* Make addresses inaccessible again (address, size); answers errno. */
+    EMUZERO_QUESTION_KIND_PROTECT_NONE = 0x4,
+    /* Make a sealed memory file with this content; answers errno, descriptor, device, inode. */
+    EMUZERO_QUESTION_KIND_MAKE_TICKET = 0x5,
+    /* Read a memory file (descriptor, size); answers 1 if there is one, device, inode,
+     * content. */
+    EMUZERO_QUESTION_KIND_READ_TICKET = 0x6,
+    EMUZERO_QUESTION_KIND_DROP_TICKET = 0x7, /* Close a ticket (descriptor, device, inode). */
+    EMUZERO_QUESTION_KIND_STORE = 0x8, /* Store the bytes that follow (address, size). */
+    EMUZERO_QUESTION_KIND_LOAD = 0x9, /* Load bytes (address, size); the answer is the bytes. */
+    /* Wait for a word of a device's segment (device, value offset, status offset, sleepers
+     * offset, target, nanoseconds or all ones); answers value and status. */
+    EMUZERO_QUESTION_KIND_WAIT = 0xa,
 };
 
 /* Phases of the device's life. */
@@ -613,6 +655,56 @@ EMUZERO_FIELD_(emuzero_descriptor_note, count, 0x4);
 EMUZERO_FIELD_(emuzero_descriptor_note, object_id, 0x8);
 EMUZERO_FIELD_(emuzero_descriptor_note, size_bytes, 0x10);
 EMUZERO_FIELD_(emuzero_descriptor_note, reserved_18, 0x18);
+
+/* First bytes of a channel. */
+struct emuzero_channel_header {
+    uint64_t magic; /* 0x00: The bytes `1EMZCHAN`. */
+    uint32_t slot_count; /* 0x08: Slots. */
+    uint32_t slot_size; /* 0x0c: Bytes of a slot. */
+    uint32_t slots_offset; /* 0x10: Where the first one stands. */
+    /* 0x14: Devices; their segments came with the welcome, in this order. */
+    uint32_t device_count;
+    uint8_t reserved_18[40]; /* 0x18: Reserved, must be zero. */
+    uint32_t asleep; /* 0x40: 1 while the driver wants the doorbell to be rung. */
+    uint32_t lost; /* 0x44: 1 once the session has ended. */
+    uint8_t reserved_48[56]; /* 0x48: Reserved, must be zero. */
+    uint8_t posted[256]; /* 0x80: A u32 for each slot: turns taken. */
+    uint8_t reserved_180[128]; /* 0x180: Reserved, must be zero. */
+};
+#define EMUZERO_CHANNEL_HEADER_MAGIC UINT64_C(0x4e4148435a4d4531)
+EMUZERO_SIZE_(emuzero_channel_header, 512);
+EMUZERO_FIELD_(emuzero_channel_header, magic, 0x0);
+EMUZERO_FIELD_(emuzero_channel_header, slot_count, 0x8);
+EMUZERO_FIELD_(emuzero_channel_header, slot_size, 0xc);
+EMUZERO_FIELD_(emuzero_channel_header, slots_offset, 0x10);
+EMUZERO_FIELD_(emuzero_channel_header, device_count, 0x14);
+EMUZERO_FIELD_(emuzero_channel_header, reserved_18, 0x18);
+EMUZERO_FIELD_(emuzero_channel_header, asleep, 0x40);
+EMUZERO_FIELD_(emuzero_channel_header, lost, 0x44);
+EMUZERO_FIELD_(emuzero_channel_header, reserved_48, 0x48);
+EMUZERO_FIELD_(emuzero_channel_header, posted, 0x80);
+EMUZERO_FIELD_(emuzero_channel_header, reserved_180, 0x180);
+
+/* First bytes of a slot. */
+struct emuzero_slot_header {
+    uint32_t turn; /* 0x00: Written by the driver: the turn in `posted` that it has answered. */
+    uint32_t sleepers; /* 0x04: Written by the program: whether its thread sleeps on `turn`. */
+    uint32_t kind; /* 0x08: `MessageKind` of what follows. */
+    uint32_t what; /* 0x0c: Function or `QuestionKind`. */
+    uint32_t size; /* 0x10: Bytes of data behind this header. */
+    uint32_t result; /* 0x14: `ze_result_t` of a reply. */
+    uint32_t text_size; /* 0x18: Bytes of the error description behind the data. */
+    uint8_t reserved_1c[36]; /* 0x1c: Reserved, must be zero. */
+};
+EMUZERO_SIZE_(emuzero_slot_header, 64);
+EMUZERO_FIELD_(emuzero_slot_header, turn, 0x0);
+EMUZERO_FIELD_(emuzero_slot_header, sleepers, 0x4);
+EMUZERO_FIELD_(emuzero_slot_header, kind, 0x8);
+EMUZERO_FIELD_(emuzero_slot_header, what, 0xc);
+EMUZERO_FIELD_(emuzero_slot_header, size, 0x10);
+EMUZERO_FIELD_(emuzero_slot_header, result, 0x14);
+EMUZERO_FIELD_(emuzero_slot_header, text_size, 0x18);
+EMUZERO_FIELD_(emuzero_slot_header, reserved_1c, 0x1c);
 
 /* First bytes of the segment: versions, identity and where everything is (byte offsets). */
 struct emuzero_superblock {

@@ -9,11 +9,23 @@ from enum import IntEnum, IntFlag
 from types import ModuleType
 from typing import Final, NamedTuple
 
-from firmware.abi import boot, faults, handshake, ids, ipc, paging, registers, rings, segment
+from firmware.abi import (
+    boot,
+    channel,
+    faults,
+    handshake,
+    ids,
+    ipc,
+    paging,
+    registers,
+    rings,
+    segment,
+)
 from firmware.abi._record import Record
 from firmware.abi._source import doc_of_constant
 from firmware.abi._word import Word
 from firmware.abi.boot import Behaviour, FirmwareLimits, FirmwareNote
+from firmware.abi.channel import ChannelHeader, MessageKind, QuestionKind, SlotHeader
 from firmware.abi.control import (
     CONTROL_COMMANDS,
     ControlOpcode,
@@ -52,6 +64,8 @@ _PLAIN: Final[tuple[type[Record], ...]] = (
     Hello,
     Welcome,
     DescriptorNote,
+    ChannelHeader,
+    SlotHeader,
     Superblock,
     SpecBlock,
     FenceSlot,
@@ -94,6 +108,8 @@ ENUMS: Final[tuple[type[IntEnum], ...]] = (
     Status,
     HandshakeStatus,
     Purpose,
+    MessageKind,
+    QuestionKind,
     Phase,
     BootError,
     Behaviour,
@@ -142,6 +158,8 @@ CONSTANTS: Final = (
     *_constants(ids, "PAGE_SHIFT", "PAGE_SIZE", "VA_BITS", "VA_LIMIT", "BUS_LIMIT"),
     *_constants(ids, "CONTROL_MESSAGE_SIZE", "WORK_COMMAND_SIZE"),
     *_constants(handshake, "HELLO_MAGIC", "WELCOME_DESCRIPTORS", "MAX_DESCRIPTORS"),
+    *_constants(channel, "CHANNEL_MAGIC", "CHANNEL_SLOTS", "CHANNEL_SLOT_SIZE"),
+    *_constants(channel, "CHANNEL_SLOTS_OFFSET", "CHANNEL_BEGIN"),
     *_constants(segment, "SEGMENT_MAGIC"),
     *_constants(registers, "REGISTER_PAGE_SIZE"),
     *_constants(rings, "CONTROL_QUEUE"),

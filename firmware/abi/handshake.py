@@ -47,6 +47,9 @@ class Purpose(IntEnum):
     """Makes spaces, objects and queues."""
     OBSERVE = 1
     """Only asks for properties and statistics; is not counted as a client."""
+    PROGRAM = 2
+    """A C program: the driver runs in the emulator and is called over a channel, whose descriptors
+    (channel, doorbell eventfd, one segment for each device) come with the welcome."""
 
 
 class Hello(Record, size=128):

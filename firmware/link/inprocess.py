@@ -19,6 +19,7 @@ from firmware.link.waiting import StepWaiter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Self
 
     from firmware.abi.handshake import Hello, Welcome
 
@@ -36,8 +37,8 @@ class LocalLink:
 
     __slots__ = ("_doorbell", "_host_carrier", "_host_peer", "_interrupt", "end")
 
-    def __init__(self, size: int) -> None:
-        """Make a segment of `size` bytes, bells and carriers.
+    def __init__(self, size: int, segment: Segment | None = None, pid: int | None = None) -> None:
+        """Make a segment of `size` bytes unless one is given, bells and carriers.
 
         Raises:
             OSError: no memory or mappings left.
@@ -45,15 +46,26 @@ class LocalLink:
         self._doorbell = CallBell()
         self._interrupt = CallBell()
         device_carrier, self._host_carrier = ListCarrier.pair()
-        device_peer, self._host_peer = LocalPeer.pair()
+        device_peer, self._host_peer = LocalPeer.pair(pid)
         self.end = DeviceEnd(
-            segment=Segment.in_process(size),
+            segment=Segment.in_process(size) if segment is None else segment,
             doorbell=self._doorbell,
             interrupt=self._interrupt,
             carrier=device_carrier,
             peer=device_peer,
         )
         """The device's end; the device writes its segment before `welcome`."""
+
+    @classmethod
+    def shared(cls, size: int, pid: int) -> tuple[Self, int]:
+        """Make a link whose segment process `pid` may map as well; return it and the descriptor.
+
+        Raises:
+            AttachError: this machine cannot share rings.
+            OSError: no memory, descriptors or mappings left.
+        """
+        segment, descriptor = Segment.create(size)
+        return cls(size, segment, pid), descriptor
 
     def listen(
         self,

@@ -112,16 +112,17 @@ class ProcessPeer:
 class LocalPeer:
     """The other end of an in-process link."""
 
-    __slots__ = ("_closed", "_other")
+    __slots__ = ("_closed", "_other", "_pid")
 
-    def __init__(self) -> None:
+    def __init__(self, pid: int | None = None) -> None:
         self._closed = False
+        self._pid = pid
         self._other: LocalPeer | None = None
 
     @classmethod
-    def pair(cls) -> tuple[LocalPeer, LocalPeer]:
-        """Return both ends."""
-        one, other = cls(), cls()
+    def pair(cls, pid: int | None = None) -> tuple[LocalPeer, LocalPeer]:
+        """Return both ends; `pid` is whose pages the client's are, when not this process's."""
+        one, other = cls(pid), cls()
         one.join(other)
         other.join(one)
         return one, other
@@ -132,8 +133,8 @@ class LocalPeer:
 
     @property
     def pid(self) -> int:
-        """Its process, which is this one."""
-        return os.getpid()
+        """The process whose pages are meant: this one, or that of a program elsewhere."""
+        return os.getpid() if self._pid is None else self._pid
 
     @property
     def closed(self) -> bool:

@@ -1,7 +1,7 @@
 """The emulator in this process: the one module of the command line that knows the device.
 
-It composes specifications and the device's shell, nothing else. Importing it brings trio and numpy
-along, so that only `emuzero serve` does.
+It composes specifications, the device's shell and the drivers of C programs, nothing else.
+Importing it brings trio and numpy along, so that only `emuzero serve` does.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import trio
 
 from device.core.spec import DeviceSpec, Profile, SpecError
 from device.shell.emulator import Emulator, EmulatorConfig
+from hostdriver.channel.host import Programs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,6 +62,7 @@ def serve(
     """
     config = EmulatorConfig(specs=specs, socket_path=socket_path, image=image, on_demand=on_demand)
     emulator = Emulator(config)
+    emulator.serve_programs(Programs(emulator.local, str(socket_path)))
     try:
         powered = tuple(Powered(device.spec, device.status) for device in emulator.devices)
         trio.run(partial(emulator.run, ready=partial(ready, powered)))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 EPILOG: Final = """\b
 Examples:
+  emuzero run -- ./program          run a Level Zero program, without a GPU
   emuzero demo                      see what the parts do, from calls to page tables
   emuzero demo --extension range    see one extension, by a program to copy
   emuzero serve --vram 2GiB &       run an emulator
@@ -49,6 +50,7 @@ COMMANDS: Final = {
     "demo": Entry(
         "hostdriver.cli.demo.command", "Two processes share GPU memory, step by step on screen."
     ),
+    "run": Entry("hostdriver.cli.run", "Run a Level Zero program on an emulator of its own."),
     "serve": Entry("hostdriver.cli.serve", "Run an emulator until it is told to end."),
     "status": Entry("hostdriver.cli.status.command", "Show what an emulator is doing."),
     "completion": Entry("hostdriver.cli.completion", "Print completion for a shell."),

@@ -89,15 +89,6 @@ class AddressSpace:
                 f"the mapping at {va:#x} cannot be removed: {error}"
             ) from error
 
-    def find_missing(self, va: int, size: int) -> int | None:
-        """Return the first address of a range that the process cannot read, or None."""
-        position = va
-        for area in areas_of(None, va, size):
-            if area.start > position or not area.readable:
-                break
-            position = area.end
-        return position if position < va + size else None
-
     def view(self, va: int, size: int) -> memoryview:
         """Return the bytes of a range that is mapped; using them after that ends the process."""
         return view_at(va, size)
@@ -117,6 +108,20 @@ class AddressSpace:
         self.arena = None
         for va, size in ranges:
             unmap(va, size)
+
+
+def find_missing(pid: int | None, va: int, size: int) -> int | None:
+    """Return the first address of a range that a process (None: this one) cannot read, or None.
+
+    Raises:
+        OSError: the process may not be looked into, or is gone.
+    """
+    position = va
+    for area in areas_of(pid, va, size):
+        if area.start > position or not area.readable:
+            break
+        position = area.end
+    return position if position < va + size else None
 
 
 def _reserve_aligned(size: int, alignment: int) -> int:

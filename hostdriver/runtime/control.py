@@ -22,12 +22,14 @@ from firmware.link.rings import Consumer, Producer
 from firmware.link.waiting import WordWait
 from hostdriver.core.failures import device_lost, invalid_argument, out_of_host_memory
 from hostdriver.core.questions import Answer
+from hostdriver.core.results import ZeError
 from hostdriver.runtime.payload import PayloadArea
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from firmware.abi.control import ControlCommand
+    from firmware.link.carrier import Carrier
     from firmware.link.ends import HostEnd
 
 _REQUEST: Final = slice(4, 8)
@@ -122,7 +124,12 @@ class ControlChannel:
             if place is not None:
                 self._payload.store(place, payload)
             if descriptors:
-                self._send(request, descriptors, place)
+                try:
+                    send_descriptors(self._end.carrier, request, descriptors)
+                except ZeError:
+                    if place is not None:
+                        self._payload.give_back(place)
+                    raise
             pending = Pending(request, place, room)
             self._pending[pending.request] = pending
             self._commands.put(address_command(command, pending.request, place))
@@ -140,31 +147,13 @@ class ControlChannel:
         """
         with self._lock:
             self._until(lambda: pending.reply is not None)
-        return self._with_descriptors(cast("Reply", pending.reply), pending.payload)
+        return answer_of(cast("Reply", pending.reply), pending.payload, self._end.carrier)
 
     def end(self, reason: str) -> None:
         """End every wait, now and later, with DEVICE_LOST for this reason."""
         with self._lock:
             self._lost = self._lost or reason
             self._changed.notify_all()
-
-    def _send(self, request: int, descriptors: Sequence[int], place: int | None) -> None:
-        """Send descriptors under a request's number, before the request itself.
-
-        Raises:
-            ZeError: they cannot be sent; the payload's place is free again.
-        """
-        note = DescriptorNote(request=request, count=len(descriptors), object_id=0, size_bytes=0)
-        try:
-            self._end.carrier.send(note, descriptors)
-        except (LinkError, OSError) as error:
-            if place is not None:
-                self._payload.give_back(place)
-            if isinstance(error, LinkLost):
-                raise device_lost(str(error)) from error
-            if isinstance(error, OSError) and error.errno == errno.EBADF:
-                raise invalid_argument(f"{list(descriptors)} is not open: {error}") from error
-            raise out_of_host_memory(f"descriptors cannot be sent: {error}") from error
 
     def _await_room(self, size: int) -> int | None:
         """Wait until one more request may be made; return its place in the payload area, if any.
@@ -248,21 +237,43 @@ class ControlChannel:
             pending.reply = reply
         self._replies.publish_head()
 
-    def _with_descriptors(self, reply: Reply, payload: bytes) -> Answer:
-        """Return the answer with the descriptors that the reply tells of."""
-        expected = reply.descriptors if isinstance(reply, ObjectCreated | Allocated) else 0
-        if not expected:
-            return Answer(reply, payload)
-        try:
-            received = self._end.carrier.take(reply.request)
-        except DescriptorsLost as error:
-            return Answer(reply, payload, problem=str(error))
-        except LinkLost as error:
-            raise device_lost(str(error)) from error
-        if received is None:
-            return Answer(reply, payload, problem="the device did not send its descriptor")
-        descriptors = tuple(received.descriptors.take() for _ in range(len(received.descriptors)))
-        return Answer(reply, payload, descriptors)
+
+def answer_of(reply: Reply, payload: bytes, carrier: Carrier) -> Answer:
+    """Return the answer that a reply is, with the descriptors that it tells of.
+
+    Raises:
+        ZeError: the session has ended.
+    """
+    expected = reply.descriptors if isinstance(reply, ObjectCreated | Allocated) else 0
+    if not expected:
+        return Answer(reply, payload)
+    try:
+        received = carrier.take(reply.request)
+    except DescriptorsLost as error:
+        return Answer(reply, payload, problem=str(error))
+    except LinkLost as error:
+        raise device_lost(str(error)) from error
+    if received is None:
+        return Answer(reply, payload, problem="the device did not send its descriptor")
+    descriptors = tuple(received.descriptors.take() for _ in range(len(received.descriptors)))
+    return Answer(reply, payload, descriptors)
+
+
+def send_descriptors(carrier: Carrier, request: int, descriptors: Sequence[int]) -> None:
+    """Send descriptors under a request's number, before the request itself.
+
+    Raises:
+        ZeError: they cannot be sent.
+    """
+    note = DescriptorNote(request=request, count=len(descriptors), object_id=0, size_bytes=0)
+    try:
+        carrier.send(note, descriptors)
+    except LinkLost as error:
+        raise device_lost(str(error)) from error
+    except (LinkError, OSError) as error:
+        if isinstance(error, OSError) and error.errno == errno.EBADF:
+            raise invalid_argument(f"{list(descriptors)} is not open: {error}") from error
+        raise out_of_host_memory(f"descriptors cannot be sent: {error}") from error
 
 
 def address_command(command: ControlCommand, request: int, place: int | None) -> bytes:

@@ -64,8 +64,17 @@ def disabled_extensions() -> Extension:
     Raises:
         ZeError: a name that no extension has.
     """
+    return disabled_in(os.environ.get(DISABLED_VARIABLE, ""))
+
+
+def disabled_in(text: str) -> Extension:
+    """Return the extensions that the value of `DISABLED_VARIABLE` switches off.
+
+    Raises:
+        ZeError: a name that no extension has.
+    """
     disabled = Extension(0)
-    for entry in os.environ.get(DISABLED_VARIABLE, "").split(","):
+    for entry in text.split(","):
         name = entry.strip()
         if name and name not in EXTENSIONS_BY_NAME:
             raise invalid_argument(f"{DISABLED_VARIABLE} names {name!r}, which is no extension")

@@ -77,12 +77,7 @@ class Process:
         self._lock = threading.Lock()
         if attached is not None:
             attached.runner.abandon()
-            for physical in attached.state.physical.values():
-                if physical.descriptor is not None:
-                    os.close(physical.descriptor)
-            for entry in attached.state.allocations:
-                if entry.value.descriptor is not None:
-                    os.close(entry.value.descriptor)
+            close_descriptors(attached.state)
 
     def close(self) -> None:
         """End the link: the devices take back everything; a second call does nothing."""
@@ -114,6 +109,16 @@ class Process:
             if isinstance(error, Refusal):
                 raise failed(error, "a device does not take this process") from error
             raise
+
+
+def close_descriptors(state: DriverState) -> None:
+    """Close the descriptors of a process's memory, for when nobody may ask questions any more."""
+    for physical in state.physical.values():
+        if physical.descriptor is not None:
+            os.close(physical.descriptor)
+    for entry in state.allocations:
+        if entry.value.descriptor is not None:
+            os.close(entry.value.descriptor)
 
 
 _processes: weakref.WeakSet[Process] = weakref.WeakSet()

@@ -32,7 +32,7 @@ from hostdriver.core.questions import (
     Submit,
     WaitWord,
 )
-from hostdriver.runtime.address_space import AddressSpace
+from hostdriver.runtime.address_space import AddressSpace, find_missing
 from hostdriver.runtime.tickets import drop_ticket, make_ticket, read_ticket
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ class Runner:
             case MakeTicket():
                 return make_ticket(question.content)
             case FindMissing():
-                return self._space.find_missing(question.va, question.size)
+                return find_missing(None, question.va, question.size)
             case ReadTicket():
                 return read_ticket(question.descriptor, question.size)
             case Release():

@@ -18,6 +18,7 @@ import trio
 
 from device.core.spec import DeviceSpec
 from device.shell.emulator import Emulator, EmulatorConfig
+from hostdriver.channel.host import Programs
 from tests.harness.children import Child, child, hear, say
 from tests.harness.socket_count import sent
 
@@ -129,6 +130,7 @@ def serve(
 
 async def _serve(config: EmulatorConfig) -> None:
     emulator = Emulator(config)
+    emulator.serve_programs(Programs(emulator.local, str(config.socket_path)))
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_answer, emulator, nursery.cancel_scope)

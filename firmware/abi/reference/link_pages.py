@@ -3,6 +3,7 @@
 from typing import Final
 
 from firmware.abi.boot import Behaviour, FirmwareLimits, FirmwareNote
+from firmware.abi.channel import ChannelHeader, MessageKind, QuestionKind, SlotHeader
 from firmware.abi.handshake import DescriptorNote, HandshakeStatus, Hello, Purpose, Welcome
 from firmware.abi.ids import PageSizes, Rights
 from firmware.abi.paging import Aperture, Pde, Pte
@@ -153,6 +154,20 @@ and reads two things that are described here: the ABI note (owner `emuzero`, sec
 device in phase BOOT, with the reason in [STATUS](registers.md#devicestatus) and BOOT_DETAIL.
 """
 
+_CHANNEL: Final = """
+A C program has no driver in its process. It attaches with purpose PROGRAM and gets a *channel*:
+one sealed memory file with a header and slots. A call takes a slot; the program stores the message,
+then its word in `posted`, makes a fence, and rings the doorbell if `asleep` is set. It waits until
+the slot's `turn` is what it posted: it spins for a moment, then sleeps on `turn` with `sleepers`
+set (set, fence, look again, sleep), a tenth of a second at a time, and looks whether the driver
+still lives. What stands in the slot then is the REPLY, or a QUESTION about the program's own
+process, which the same thread answers in the next turn.
+
+Data of calls and replies are items of eight bytes each, in the order of the function's parameters.
+A descriptor that a question needs comes over the socket before, in a `DescriptorNote` whose request
+is the slot's number.
+"""
+
 LINK_PAGES: Final = (
     Page(
         "handshake.md",
@@ -193,6 +208,12 @@ LINK_PAGES: Final = (
         "Rings and doorbells",
         "Ring headers, index arithmetic, order of stores and notices.",
         (_RINGS, RingHeader, RingState, Doorbell, _RING_RULES),
+    ),
+    Page(
+        "channel.md",
+        "Call channel",
+        "How a C program calls a driver that runs in the emulator.",
+        (_CHANNEL, ChannelHeader, SlotHeader, MessageKind, QuestionKind),
     ),
     Page(
         "boot.md",

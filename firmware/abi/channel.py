@@ -1,0 +1,90 @@
+"""The call channel: how a C program without a driver of its own reaches one in the emulator.
+
+The program maps one memory file: `ChannelHeader`, then slots. A call takes a slot for itself: the
+program writes `SlotHeader` and data, raises its word in `posted` and waits for `turn` to be equal.
+The driver answers in the same slot, with the REPLY or with a QUESTION about the program's own
+process (map this descriptor there, make this file), which the calling thread carries out and
+answers before it waits again. Words have one writer each; payload is stored before the word that
+tells of it.
+"""
+
+from enum import IntEnum
+from typing import Final
+
+from firmware.abi._record import Record, constant, wire
+from firmware.abi._wire import U32, U64, raw
+
+CHANNEL_MAGIC: Final = 0x4E41_4843_5A4D_4531
+"""The bytes `1EMZCHAN`."""
+CHANNEL_SLOTS: Final = 64
+"""Calls of one process that may be on their way at a time."""
+CHANNEL_SLOT_SIZE: Final = 1 << 16
+"""Bytes of a slot, its header included."""
+CHANNEL_SLOTS_OFFSET: Final = 4096
+"""Where the first slot stands."""
+CHANNEL_BEGIN: Final = 0xFFFF
+"""Function number of the first call: tells the driver about the process."""
+
+
+class MessageKind(IntEnum):
+    """What stands in a slot."""
+
+    CALL = 1
+    """A call of the interface; `what` is its function's number."""
+    ANSWER = 2
+    """The program's answer to a question."""
+    QUESTION = 3
+    """Something that the driver asks of the program's process; `what` is a `QuestionKind`."""
+    REPLY = 4
+    """The end of the call: its result and outputs."""
+
+
+class QuestionKind(IntEnum):
+    """What the driver asks of the program's process; arguments are u64 in this order."""
+
+    RESERVE = 1
+    """Reserve addresses (size, hint or 0, alignment); answers the address, 0 for none."""
+    RELEASE = 2
+    """Give reserved addresses back (address, size)."""
+    MAP = 3
+    """Map the descriptor on the socket (offset, address, size); answers errno."""
+    PROTECT_NONE = 4
+    """Make addresses inaccessible again (address, size); answers errno."""
+    MAKE_TICKET = 5
+    """Make a sealed memory file with this content; answers errno, descriptor, device, inode."""
+    READ_TICKET = 6
+    """Read a memory file (descriptor, size); answers 1 if there is one, device, inode, content."""
+    DROP_TICKET = 7
+    """Close a ticket (descriptor, device, inode)."""
+    STORE = 8
+    """Store the bytes that follow (address, size)."""
+    LOAD = 9
+    """Load bytes (address, size); the answer is the bytes."""
+    WAIT = 10
+    """Wait for a word of a device's segment (device, value offset, status offset, sleepers offset,
+    target, nanoseconds or all ones); answers value and status."""
+
+
+class ChannelHeader(Record, size=512):
+    """First bytes of a channel."""
+
+    magic: int = constant(U64, CHANNEL_MAGIC, "The bytes `1EMZCHAN`.")
+    slot_count: int = wire(U32, "Slots.")
+    slot_size: int = wire(U32, "Bytes of a slot.")
+    slots_offset: int = wire(U32, "Where the first one stands.")
+    device_count: int = wire(U32, "Devices; their segments came with the welcome, in this order.")
+    asleep: int = wire(U32, "1 while the driver wants the doorbell to be rung.", at=0x40)
+    lost: int = wire(U32, "1 once the session has ended.")
+    posted: bytes = wire(raw(4 * CHANNEL_SLOTS), "A u32 for each slot: turns taken.", at=0x80)
+
+
+class SlotHeader(Record, size=64):
+    """First bytes of a slot."""
+
+    turn: int = wire(U32, "Written by the driver: the turn in `posted` that it has answered.")
+    sleepers: int = wire(U32, "Written by the program: whether its thread sleeps on `turn`.")
+    kind: int = wire(U32, "`MessageKind` of what follows.")
+    what: int = wire(U32, "Function or `QuestionKind`.")
+    size: int = wire(U32, "Bytes of data behind this header.")
+    result: int = wire(U32, "`ze_result_t` of a reply.")
+    text_size: int = wire(U32, "Bytes of the error description behind the data.")

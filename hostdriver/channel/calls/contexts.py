@@ -1,0 +1,50 @@
+"""Contexts: names under which memory is used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from hostdriver.api.device_abilities import get_status
+from hostdriver.api.structures import ContextDesc
+from hostdriver.api.validation import check_flags
+from hostdriver.channel.convert import descriptor
+from hostdriver.channel.names import ContextRecord
+from hostdriver.core.enums import ContextFlags
+from hostdriver.core.failures import invalid_size
+from hostdriver.core.results import ZeResult
+
+if TYPE_CHECKING:
+    from hostdriver.channel.arguments import Arguments
+    from hostdriver.channel.names import Names
+    from hostdriver.core.state import DriverState
+
+
+async def _create(_: DriverState, names: Names, call: Arguments) -> None:
+    desc = descriptor(ContextDesc, call.structure("desc"))
+    check_flags(ContextFlags, desc.flags, "desc.flags")
+    given: list[int] = []
+    if call.spec.name == "zeContextCreateEx":
+        given = call.numbers("phDevices")
+        if call.number("numDevices") and not given:
+            raise invalid_size("numDevices is above zero and phDevices is null")
+    devices = tuple(sorted({names.record(number).device for number in given}))
+    call.put("phContext", names.add(ContextRecord(devices or names.all_devices())))
+
+
+async def _destroy(_: DriverState, names: Names, call: Arguments) -> None:
+    names.drop_context(call.handle("hContext"))
+
+
+async def _get_status(_: DriverState, names: Names, call: Arguments) -> None:
+    for index in names.need(ContextRecord, call.handle("hContext")).devices:
+        status = await get_status(index)
+        if status is not ZeResult.ZE_RESULT_SUCCESS:
+            names.result = status
+
+
+HANDLERS: Final = {
+    "zeContextCreate": _create,
+    "zeContextCreateEx": _create,
+    "zeContextDestroy": _destroy,
+    "zeContextGetStatus": _get_status,
+}

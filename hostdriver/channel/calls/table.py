@@ -1,0 +1,35 @@
+"""Which function is carried out by whom."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from hostdriver.channel.calls import contexts, devices, drivers, memory, sharing, virtual
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from hostdriver.channel.arguments import Arguments
+    from hostdriver.channel.names import Names
+    from hostdriver.core.state import DriverState
+
+    Handler: TypeAlias = Callable[[DriverState, Names, Arguments], Awaitable[None]]
+
+_HANDLERS: dict[str, Handler] = {
+    **drivers.HANDLERS,
+    **devices.HANDLERS,
+    **contexts.HANDLERS,
+    **memory.HANDLERS,
+    **sharing.HANDLERS,
+    **virtual.HANDLERS,
+}
+
+
+def handler_of(name: str) -> Handler:
+    """Return what carries out a function (KeyError: the driver does not serve it)."""
+    return _HANDLERS[name]
+
+
+def served() -> frozenset[str]:
+    """Return the names of all functions that the driver serves."""
+    return frozenset(_HANDLERS)

@@ -1,0 +1,148 @@
+"""One program's link to one device, used without waiting."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, final
+
+from firmware.abi.control import QueueDestroy
+from firmware.abi.replies import QueueCreated, Refused
+from firmware.abi.segment import SpecBlock
+from firmware.link.errors import ContractError
+from hostdriver.channel.desk import Desk
+from hostdriver.core.failures import device_lost, unknown
+from hostdriver.core.questions import Control, Waited
+from hostdriver.core.queue import WorkQueue
+from hostdriver.core.results import ZeError
+from hostdriver.core.state import DeviceFacts
+from hostdriver.runtime.faults import FaultReader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from firmware.abi.faults import FaultRecord
+    from firmware.link.ends import HostEnd
+    from hostdriver.core.questions import Answer, SharedWord
+
+
+@final
+class _Line:
+    """Commands that found no room in their ring yet."""
+
+    __slots__ = ("commands", "then")
+
+    def __init__(
+        self, commands: tuple[bytes, ...], then: Callable[[int | Exception], None]
+    ) -> None:
+        self.commands = commands
+        self.then = then
+
+
+@final
+class ProgramDevice:
+    """Control ring, work rings and fault ring of one program on one device.
+
+    Owner: the program's session; one thread. It owns the link's end. Invariant: commands of one
+    `submit` stand in their ring in order, and submissions in the order in which they came.
+    """
+
+    __slots__ = ("_desk", "_detach", "_end", "_faults", "_lines", "_queues", "facts")
+
+    def __init__(self, end: HostEnd, detach: Callable[[], None]) -> None:
+        """Take over an attached end, and what detaches it from its device.
+
+        Raises:
+            ContractError: the specification block in the segment is malformed.
+        """
+        spec = SpecBlock.unpack(end.segment.words.u8, end.superblock.spec_offset)
+        if not isinstance(spec, SpecBlock):
+            raise ContractError(f"segment: {spec}")
+        self.facts = DeviceFacts(superblock=end.superblock, spec=spec)
+        """What the device is."""
+        self._end = end
+        self._detach = detach
+        self._desk = Desk(end)
+        self._faults = FaultReader(end)
+        self._queues: dict[int, WorkQueue] = {}
+        self._lines: dict[int, list[_Line]] = {}
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something of it will be ready without a word of the program."""
+        return self._desk.is_busy or bool(self._lines)
+
+    def lost(self) -> str:
+        """Return why the device does not serve this program any more; empty while it does."""
+        try:
+            self._end.liveness.check()
+        except Exception as error:  # noqa: BLE001 - whatever is wrong, the link is over
+            return str(error) or "the link to the device is lost"
+        return ""
+
+    def control(self, question: Control, then: Callable[[Answer | ZeError], None]) -> None:
+        """Send a command; `then` gets the answer, from `poll`."""
+
+        def answered(answer: Answer | ZeError) -> None:
+            if isinstance(answer, ZeError):
+                then(answer)
+                return
+            reply = answer.reply
+            if isinstance(reply, QueueCreated):
+                self._queues[reply.queue_id] = WorkQueue(self._end.segment.words, reply)
+            elif isinstance(question.command, QueueDestroy) and not isinstance(reply, Refused):
+                self._queues.pop(question.command.queue_id, None)
+            then(answer)
+
+        self._desk.send(question, answered)
+
+    def submit(
+        self, queue_id: int, commands: tuple[bytes, ...], then: Callable[[int | Exception], None]
+    ) -> None:
+        """Put commands into a ring, now or when there is room; `then` gets the last's number."""
+        if queue_id not in self._queues:
+            then(unknown(f"queue {queue_id} does not exist"))
+            return
+        self._lines.setdefault(queue_id, []).append(_Line(commands, then))
+        self._put_more(queue_id)
+
+    def look(self, word: SharedWord) -> Waited:
+        """Return a word and the status beside it, which is loaded first."""
+        words = self._end.segment.words
+        status = words.load32(word.status)
+        return Waited(words.load64(word.offset), status)
+
+    def take_faults(self, queue_id: int) -> tuple[FaultRecord, ...]:
+        """Return the fault records of one queue that were not given out yet."""
+        return self._faults.take(queue_id)
+
+    def poll(self) -> Iterator[Callable[[], None]]:
+        """Yield what is to be done now: one call for each answer that came."""
+        for then, answer in self._desk.poll():
+            yield partial(then, answer)
+        for queue_id in tuple(self._lines):
+            self._put_more(queue_id)
+
+    def close(self) -> None:
+        """Detach; the device takes everything back."""
+        self._detach()
+        self._end.close()
+
+    def _put_more(self, queue_id: int) -> None:
+        queue = self._queues.get(queue_id)
+        lines = self._lines[queue_id]
+        while lines:
+            line = lines[0]
+            if queue is None or queue.status:
+                lines.pop(0)
+                line.then(device_lost(f"queue {queue_id} stopped before it had room"))
+                continue
+            room = queue.room
+            part, line.commands = line.commands[:room], line.commands[room:]
+            if part:
+                published = queue.put(part)
+                self._end.doorbells.ring(queue.doorbell, queue.header, published.old, published.new)
+            if line.commands:
+                return
+            lines.pop(0)
+            line.then(queue.seqno)
+        del self._lines[queue_id]

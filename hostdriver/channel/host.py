@@ -1,0 +1,170 @@
+"""All C programs of one emulator: accepted, carried on, watched, and ended when they are gone."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket as sockets
+from typing import TYPE_CHECKING, Final, final
+
+from firmware.abi.handshake import Purpose
+from firmware.link.bells import EventfdBell
+from firmware.link.carrier import SocketCarrier
+from firmware.link.descriptors import send_packet
+from firmware.link.errors import LinkError
+from firmware.link.handshake import name_in, say_hello
+from firmware.link.peer import ProcessPeer
+from firmware.link.segment import Segment
+from hostdriver.channel.devices import ProgramDevice
+from hostdriver.channel.session import Session
+from hostdriver.channel.slots import CHANNEL_SIZE, Slots
+
+if TYPE_CHECKING:
+    from firmware.link.handshake import Agreement
+    from firmware.link.programs import LocalDevices
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+@final
+class Program:
+    """One program: its session and what watches it."""
+
+    __slots__ = ("bell", "peer", "session")
+
+    def __init__(self, session: Session, bell: EventfdBell, peer: ProcessPeer) -> None:
+        self.session = session
+        self.bell = bell
+        self.peer = peer
+
+    def close(self) -> None:
+        """End the session and let go of the process."""
+        self.session.close()
+        self.bell.close()
+        self.peer.close()
+
+
+@final
+class Programs:
+    """The drivers of all C programs (see `firmware.link.programs.ProgramHost`).
+
+    Owner: the emulator. Invariant: descriptors of a program are watched exactly while it is here.
+    """
+
+    __slots__ = ("_asleep", "_devices", "_programs", "_socket")
+
+    def __init__(self, devices: LocalDevices, socket: str) -> None:
+        """Serve programs with these devices; `socket` is where the emulator listens."""
+        self._devices = devices
+        self._socket = socket
+        self._programs: tuple[Program, ...] = ()
+        self._asleep = True
+
+    def __len__(self) -> int:
+        return len(self._programs)
+
+    def accept(self, connection: sockets.socket, agreement: Agreement) -> None:
+        """Begin a session for the program at the other end of a socket.
+
+        Raises:
+            LinkError, OSError: it cannot be served; nothing is left, the socket is the caller's.
+        """
+        with contextlib.ExitStack() as undo:
+            channel, descriptor = Segment.create(CHANNEL_SIZE)
+            undo.callback(channel.close)
+            theirs = [descriptor]
+            with contextlib.ExitStack() as closing:
+                closing.callback(_close_all, theirs)
+                bell = EventfdBell()
+                undo.callback(bell.close)
+                peer = ProcessPeer(connection)
+                devices: list[ProgramDevice] = []
+                undo.callback(_end_all, devices)
+                for index in range(self._devices.count):
+                    # One by one: those that were made are undone when the next cannot be.
+                    devices += [self._attach(index, agreement, peer.pid, theirs)]
+                slots = Slots(channel, len(devices))
+                carrier = SocketCarrier(connection)
+                session = Session(slots, carrier, devices, peer.pid, self._socket)
+                program = Program(session, bell, peer)
+                self._watch(program, undo)
+                welcome = agreement.welcome(CHANNEL_SIZE, 0)
+                numbers = (theirs[0], bell.fileno(), *theirs[1:])
+                send_packet(connection, welcome.pack(), numbers, sockets.MSG_DONTWAIT)
+            undo.pop_all()
+        self._programs = (*self._programs, program)
+        session.set_asleep(asleep=self._asleep)
+
+    def poll(self) -> bool:
+        """Carry every program's calls on; return whether any went on."""
+        if self._asleep:
+            self.set_asleep(asleep=False)
+        worked = False
+        for program in self._programs:
+            try:
+                worked = program.session.poll() or worked
+            except Exception:  # noqa: BLE001 - a bug costs one program its session, no more
+                _LOG.exception("the session of process %d ended", program.peer.pid)
+                self._end(program)
+        return worked
+
+    def has_work(self) -> bool:
+        """Return whether `poll` would do something."""
+        return any(program.session.has_work() for program in self._programs)
+
+    def set_asleep(self, *, asleep: bool) -> None:
+        """Say whether programs have to ring."""
+        self._asleep = asleep
+        for program in self._programs:
+            program.session.set_asleep(asleep=asleep)
+
+    def close(self) -> None:
+        """End all sessions; a second call does nothing."""
+        for program in self._programs:
+            self._end(program)
+
+    def _attach(
+        self, index: int, agreement: Agreement, pid: int, theirs: list[int]
+    ) -> ProgramDevice:
+        hello = say_hello(name_in(agreement.hello), device_index=index, purpose=Purpose.WORK)
+        attachment = self._devices.attach(index, hello, pid)
+        theirs.append(attachment.segment_descriptor)
+        return ProgramDevice(attachment.end, attachment.detach)
+
+    def _watch(self, program: Program, undo: contextlib.ExitStack) -> None:
+        bell = program.bell.fileno()
+        self._devices.watch(bell, lambda: _take_rings(program))
+        undo.callback(self._devices.unwatch, bell)
+        *pidfd, connection = program.peer.filenos()
+        for number in pidfd:
+            self._devices.watch(number, lambda: self._end(program))
+            undo.callback(self._devices.unwatch, number)
+        self._devices.watch(connection, lambda: self._end(program), hang_up=True)
+        undo.callback(self._devices.unwatch, connection)
+
+    def _end(self, program: Program) -> None:
+        """End one program's session; a second call does nothing."""
+        if program not in self._programs:
+            return
+        self._programs = tuple(other for other in self._programs if other is not program)
+        for number in (program.bell.fileno(), *program.peer.filenos()):
+            self._devices.unwatch(number)
+        try:
+            program.close()
+        except (LinkError, OSError):
+            _LOG.exception("the session of process %d did not end well", program.peer.pid)
+
+
+def _take_rings(program: Program) -> None:
+    program.bell.clear()
+
+
+def _end_all(devices: list[ProgramDevice]) -> None:
+    for device in devices:
+        device.close()
+
+
+def _close_all(numbers: list[int]) -> None:
+    for number in numbers:
+        os.close(number)

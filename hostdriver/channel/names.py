@@ -1,0 +1,116 @@
+"""Handles of one program: numbers in the library, objects here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeVar, final
+
+from hostdriver.core.failures import invalid_argument
+
+if TYPE_CHECKING:
+    from hostdriver.channel.seen import DeviceRecord
+    from hostdriver.core.results import ZeResult
+
+ThingT = TypeVar("ThingT")
+DEFAULT_CONTEXT: Final = 1
+
+
+@final
+class ContextRecord:
+    """A context: a name under which memory is used."""
+
+    __slots__ = ("devices", "is_default")
+
+    def __init__(self, devices: tuple[int, ...], *, is_default: bool = False) -> None:
+        self.devices = devices
+        """Numbers, at the emulator, of the devices that it was made for."""
+        self.is_default = is_default
+        """Whether it is the driver's own, which nobody destroys."""
+
+
+@final
+class Names:
+    """Objects by handle type and number.
+
+    Owner: a program's session. Invariant: a number is never used again, so that a stale handle
+    names nothing.
+    """
+
+    __slots__ = ("_last", "_objects", "devices", "result")
+
+    def __init__(self) -> None:
+        self.devices: dict[int, DeviceRecord] = {}
+        """Devices that the program sees, by number; set when it begins."""
+        self.result: ZeResult | None = None
+        """Result of the call under way that is neither success nor an error."""
+        self._last = DEFAULT_CONTEXT
+        self._objects: dict[tuple[type[object], int], object] = {}
+
+    def begin(self, devices: dict[int, DeviceRecord]) -> None:
+        """Take the program's devices, and make the context that is always there."""
+        self.devices = devices
+        record = ContextRecord(self.all_devices(), is_default=True)
+        self._objects[ContextRecord, DEFAULT_CONTEXT] = record
+
+    def all_devices(self) -> tuple[int, ...]:
+        """Return the numbers, at the emulator, of all devices that the program sees."""
+        return tuple(sorted({record.device for record in self.devices.values()}))
+
+    def add(self, thing: object) -> int:
+        """Return the number of a new object."""
+        self._last += 1
+        self._objects[type(thing), self._last] = thing
+        return self._last
+
+    def find(self, kind: type[ThingT], number: int | None) -> ThingT | None:
+        """Return an object; None for the null handle.
+
+        Raises:
+            ZeError: it is none that lives.
+        """
+        if number is None:
+            return None
+        found = self._objects.get((kind, number))
+        if not isinstance(found, kind):
+            raise invalid_argument(f"handle {number} of {kind.__name__} is none that lives")
+        return found
+
+    def need(self, kind: type[ThingT], number: int | None) -> ThingT:
+        """Return an object that is not null.
+
+        Raises:
+            ZeError: it is null, or none that lives.
+        """
+        found = self.find(kind, number)
+        if found is None:
+            raise invalid_argument(f"a handle of {kind.__name__} is null")
+        return found
+
+    def drop(self, kind: type[object], number: int | None) -> None:
+        """Forget an object."""
+        if number is not None:
+            self._objects.pop((kind, number), None)
+
+    def drop_context(self, number: int | None) -> None:
+        """Destroy a context.
+
+        Raises:
+            ZeError: it is none that lives, or the driver's own.
+        """
+        if self.need(ContextRecord, number).is_default:
+            raise invalid_argument("the default context belongs to the driver")
+        self.drop(ContextRecord, number)
+
+    def device(self, number: int | None) -> int | None:
+        """Return the index, at the emulator, of a device or of a sub-device's device."""
+        return None if number is None else self.record(number).device
+
+    def record(self, number: int | None) -> DeviceRecord:
+        """Return what is known of a device.
+
+        Raises:
+            ZeError: there is no such device.
+        """
+        found = None if number is None else self.devices.get(number)
+        if found is None:
+            raise invalid_argument(f"there is no device {number}")
+        return found

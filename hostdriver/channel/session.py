@@ -1,0 +1,299 @@
+"""One program's session: its calls, each a driver coroutine, carried on without ever waiting."""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final, final
+
+from firmware.abi.channel import CHANNEL_BEGIN, MessageKind
+from firmware.abi.handshake import DescriptorNote
+from hostdriver.channel.arguments import Arguments, read_arguments, write_outputs
+from hostdriver.channel.beginning import facts_of
+from hostdriver.channel.calls.table import handler_of
+from hostdriver.channel.items import MalformedMessageError
+from hostdriver.channel.names import Names
+from hostdriver.channel.questions import ask, understand
+from hostdriver.channel.seen import devices_of
+from hostdriver.channel.specs import interface
+from hostdriver.core.failures import device_lost, unknown, unsupported_feature
+from hostdriver.core.questions import (
+    CloseDescriptor,
+    Control,
+    Faults,
+    FindMissing,
+    Pause,
+    Submit,
+    WaitWord,
+)
+from hostdriver.core.results import Refusal, ZeError, ZeResult, failed
+from hostdriver.core.state import begin
+from hostdriver.runtime.address_space import find_missing
+from hostdriver.runtime.process import close_descriptors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from firmware.link.carrier import Carrier
+    from hostdriver.channel.devices import ProgramDevice
+    from hostdriver.channel.questions import RemoteQuestion
+    from hostdriver.channel.slots import Incoming, Slots
+    from hostdriver.core.questions import AnyQuestion, Operation
+    from hostdriver.core.state import DriverState
+
+_LOG: Final = logging.getLogger(__name__)
+_MOST_TEXT: Final = 1000
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Running:
+    """A call that has not ended."""
+
+    slot: int
+    name: str
+    operation: Operation[bytes]
+    asked: RemoteQuestion | None = None
+    """The question that the program's thread is to answer."""
+
+
+@final
+class Session:
+    """The driver of one C program.
+
+    Owner: the host of all programs; one thread. Invariants: a slot holds at most one call; a call
+    is in `_running` from its first step to its reply; state and names belong to this program alone.
+    """
+
+    __slots__ = (
+        "_carrier",
+        "_devices",
+        "_paused",
+        "_pid",
+        "_running",
+        "_slots",
+        "_socket",
+        "names",
+        "state",
+    )
+
+    def __init__(
+        self,
+        slots: Slots,
+        carrier: Carrier,
+        devices: Sequence[ProgramDevice],
+        pid: int,
+        socket: str = "",
+    ) -> None:
+        self._slots = slots
+        self._carrier = carrier
+        self._devices = tuple(devices)
+        self._pid = pid
+        self._socket = socket
+        self._running: dict[int, Running] = {}
+        self._paused: list[Running] = []
+        self.state: DriverState | None = None
+        """What the driver knows of the program, once it has begun."""
+        self.names = Names()
+        """Handles that the program has."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something may be ready without a word of the program."""
+        return bool(self._paused) or any(device.is_busy for device in self._devices)
+
+    def has_work(self) -> bool:
+        """Return whether `poll` would find something."""
+        return self._slots.has_work() or self.is_busy
+
+    def poll(self) -> bool:
+        """Carry on whatever can go on; return whether anything did."""
+        worked = False
+        for message in self._slots.take():
+            worked = True
+            self._receive(message)
+        for device in self._devices:
+            for answered in device.poll():
+                worked = True
+                answered()
+        if worked or self._paused:
+            paused, self._paused = self._paused, []
+            for running in paused:
+                self._drive(running, None)
+        return worked
+
+    def set_asleep(self, *, asleep: bool) -> None:
+        """Say whether the program has to ring after it posted."""
+        self._slots.set_asleep(asleep=asleep)
+
+    def close(self) -> None:
+        """End the session: the devices take everything back, the program's waits end."""
+        self._slots.lose()
+        for running in self._running.values():
+            running.operation.close()
+        self._running.clear()
+        self._paused.clear()
+        if self.state is not None:
+            close_descriptors(self.state)
+        for device in self._devices:
+            device.close()
+        self._carrier.close()
+        self._slots.close()
+
+    def _receive(self, message: Incoming) -> None:
+        running = self._running.get(message.slot)
+        try:
+            if message.kind == MessageKind.ANSWER and running is not None:
+                question, running.asked = running.asked, None
+                self._answer_from_program(running, question, message.data)
+            elif message.kind == MessageKind.CALL and running is None:
+                self._begin_call(message)
+            else:
+                raise MalformedMessageError(f"message {message.kind} in slot {message.slot}")
+        except MalformedMessageError as error:
+            self._end(message.slot, unknown(f"the program's library sent nonsense: {error}"))
+
+    def _answer_from_program(
+        self, running: Running, question: RemoteQuestion | None, data: bytes
+    ) -> None:
+        if question is None:
+            raise MalformedMessageError("an answer to no question")
+        try:
+            answer = understand(question, data)
+        except ZeError as error:
+            self._drive(running, error)
+            return
+        self._drive(running, answer)
+
+    def _begin_call(self, message: Incoming) -> None:
+        if message.what == CHANNEL_BEGIN:
+            operation = self._begin(message.data)
+            name = "begin"
+        else:
+            spec = interface().functions.get(message.what)
+            if spec is None:
+                self._end(message.slot, unsupported_feature(f"function {message.what} is unknown"))
+                return
+            arguments = read_arguments(spec, message.data)
+            operation = self._call(arguments)
+            name = spec.name
+        running = self._running[message.slot] = Running(message.slot, name, operation)
+        self._drive(running, None)
+
+    async def _begin(self, data: bytes) -> bytes:
+        """Learn about the process and make its state."""
+        devices = tuple(device.facts for device in self._devices)
+        facts = facts_of(self._pid, devices, data, self._socket)
+        try:
+            self.state = await begin(facts)
+            self.names.begin(devices_of(self.state))
+        except Refusal as refusal:
+            raise failed(refusal, "a device does not take this process") from refusal
+        return b""
+
+    async def _call(self, arguments: Arguments) -> bytes:
+        if self.state is None:
+            raise unknown("the program's library did not begin")
+        await handler_of(arguments.spec.name)(self.state, self.names, arguments)
+        return write_outputs(arguments)
+
+    def _drive(self, running: Running, answer: object) -> None:
+        """Carry a call on until it waits for something, or ends."""
+        if self._running.get(running.slot) is not running:
+            return
+        while True:
+            try:
+                if isinstance(answer, Exception):
+                    question = running.operation.throw(answer)
+                else:
+                    question = running.operation.send(answer)
+            except StopIteration as end:
+                self._end(running.slot, None, end.value)
+                return
+            except ZeError as error:
+                self._end(running.slot, error)
+                return
+            except Exception as bug:  # noqa: BLE001 - the program is told, and goes on
+                _LOG.exception("the driver failed in %s", running.name)
+                self._end(running.slot, unknown(f"the driver failed in {running.name}: {bug!r}"))
+                return
+            try:
+                answered, answer = self._answer(running, question)
+            except (ZeError, OSError) as error:
+                answered, answer = True, error
+            if not answered:
+                return
+
+    def _answer(self, running: Running, question: AnyQuestion) -> tuple[bool, object]:
+        """Return whether a question is answered already, and how; else the answer comes later."""
+        match question:
+            case Control():
+                self._check(question.device)
+                self._devices[question.device].control(question, partial(self._drive, running))
+            case Submit():
+                self._check(question.device)
+                return self._submit(running, question)
+            case Faults():
+                return True, self._devices[question.device].take_faults(question.queue)
+            case CloseDescriptor():
+                os.close(question.descriptor)
+                return True, None
+            case FindMissing():
+                return True, find_missing(self._pid, question.va, question.size)
+            case Pause():
+                self._paused.append(running)
+            case WaitWord():
+                found = self._devices[question.device].look(question.word)
+                if found.value >= question.value or found.status:
+                    return True, found
+                self._ask(running, question)
+            case _:
+                self._ask(running, question)
+        return False, None
+
+    def _submit(self, running: Running, question: Submit) -> tuple[bool, object]:
+        """Submit; answered at once when there is room."""
+        found: list[object] = []
+        is_inside = True
+
+        def submitted(answer: object) -> None:
+            if is_inside:
+                found.append(answer)
+            else:
+                self._drive(running, answer)
+
+        self._devices[question.device].submit(question.queue, question.commands, submitted)
+        is_inside = False
+        return (True, found[0]) if found else (False, None)
+
+    def _ask(self, running: Running, question: RemoteQuestion) -> None:
+        message = ask(question)
+        if message.descriptor >= 0:
+            note = DescriptorNote(request=running.slot, count=1, object_id=0, size_bytes=0)
+            self._carrier.send(note, (message.descriptor,))
+        running.asked = question
+        self._slots.put(running.slot, MessageKind.QUESTION, message.kind, message.data)
+
+    def _check(self, device: int) -> None:
+        if reason := self._devices[device].lost():
+            raise device_lost(reason)
+
+    def _end(self, slot: int, error: ZeError | None, data: bytes = b"") -> None:
+        """Reply to a call."""
+        running = self._running.pop(slot, None)
+        if running is not None and error is not None:
+            running.operation.close()
+        text = ""
+        result = ZeResult.ZE_RESULT_SUCCESS
+        if error is not None:
+            result, text = error.result, error.description
+        elif self.state is not None:
+            text = self.state.note
+        if self.state is not None:
+            self.state.note = ""
+        if self.names.result is not None:
+            result, self.names.result = self.names.result, None
+        encoded = text.encode()[:_MOST_TEXT]
+        self._slots.put(slot, MessageKind.REPLY, 0, data, int(result), encoded)

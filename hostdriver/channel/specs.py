@@ -1,0 +1,129 @@
+"""Functions and structures as both halves of the channel know them.
+
+`functions.json` is written by `scripts/gen_c_library.py` from the facts of the interface.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+TABLE: Final = Path(__file__).with_name("functions.json")
+NO_COUNT: Final = 255
+
+
+class Kind(IntEnum):
+    """How a parameter travels (scripts/clibrary/params.py)."""
+
+    VALUE = 0
+    HANDLE = 1
+    BLOB = 2
+    STRING = 3
+    MEMORY = 4
+    STRUCTURE = 5
+    CHAIN = 6
+    VALUES = 7
+    HANDLES = 8
+    STRUCTURES = 9
+    VALUE_OUT = 10
+    VALUE_INOUT = 11
+    HANDLE_OUT = 12
+    STRUCTURE_OUT = 13
+    VALUES_OUT = 14
+    HANDLES_OUT = 15
+    STRUCTURES_OUT = 16
+    BLOB_OUT = 17
+    STRING_OUT = 18
+    BYTES_OUT = 19
+
+
+class FieldSpec(msgspec.Struct, frozen=True, array_like=True):
+    """A member of a structure."""
+
+    name: str
+    offset: int
+    size: int
+    is_bytes: bool
+    """Text, array or structure: it stays bytes."""
+
+
+class ParamSpec(msgspec.Struct, frozen=True, array_like=True):
+    """A parameter."""
+
+    name: str
+    kind: Kind
+    flags: int
+    counter: int
+    """The parameter that counts it, or NO_COUNT."""
+    size: int
+    target: str
+    """Handle type or structure."""
+
+
+class FunctionSpec(msgspec.Struct, frozen=True):
+    """A function that the driver serves."""
+
+    name: str
+    number: int
+    params: tuple[ParamSpec, ...]
+
+
+class _Layout(msgspec.Struct, frozen=True):
+    size: int
+    chained: bool
+    stypes: tuple[int, ...]
+    fields: tuple[FieldSpec, ...]
+
+
+class _Table(msgspec.Struct, frozen=True):
+    handles: tuple[str, ...]
+    chains: frozenset[str]
+    functions: tuple[FunctionSpec, ...]
+    structures: dict[str, _Layout]
+
+
+class StructureSpec(msgspec.Struct, frozen=True):
+    """A structure."""
+
+    name: str
+    size: int
+    is_tagged: bool
+    """Whether it begins with tag and chain."""
+    is_chain: bool
+    """Whether its chain travels."""
+    stype: int
+    """Its tag, 0 without one."""
+    fields: tuple[FieldSpec, ...]
+
+
+class Interface(msgspec.Struct, frozen=True):
+    """All of it."""
+
+    functions: dict[int, FunctionSpec]
+    structures: dict[str, StructureSpec]
+    by_tag: dict[int, StructureSpec]
+
+
+@cache
+def interface() -> Interface:
+    """Return the table, read once."""
+    table = msgspec.json.decode(TABLE.read_bytes(), type=_Table)
+    structures: dict[str, StructureSpec] = {}
+    by_tag: dict[int, StructureSpec] = {}
+    for name, layout in table.structures.items():
+        spec = StructureSpec(
+            name,
+            layout.size,
+            layout.chained,
+            name in table.chains,
+            layout.stypes[0] if layout.stypes else 0,
+            layout.fields,
+        )
+        structures[name] = spec
+        by_tag.update(dict.fromkeys(layout.stypes, spec))
+    functions = {function.number: function for function in table.functions}
+    return Interface(functions, structures, by_tag)

@@ -1,0 +1,114 @@
+"""Structures of the interface as a call brings them, and as its reply fills them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, final
+
+from hostdriver.channel.items import MalformedMessageError
+from hostdriver.channel.specs import interface
+
+if TYPE_CHECKING:
+    from hostdriver.channel.items import Reader, Writer
+    from hostdriver.channel.specs import StructureSpec
+
+MOST_LINKS: Final = 64
+_TAG_MASK: Final = 0xFFFF_FFFF
+
+
+@final
+@dataclass(slots=True)
+class Structure:
+    """One structure: its values by the specification's names, and what is chained to it.
+
+    Unknown links of a chain have neither specification nor values.
+    """
+
+    stype: int
+    spec: StructureSpec | None
+    values: dict[str, int | bytes] = field(default_factory=dict[str, "int | bytes"])
+    chain: list[Structure] = field(default_factory=list["Structure"])
+
+    @property
+    def name(self) -> str:
+        """The specification's name, empty for an unknown one."""
+        return "" if self.spec is None else self.spec.name
+
+    def number(self, name: str) -> int:
+        """Return a value that is a number (KeyError: there is no such member)."""
+        value = self.values[name]
+        return value if isinstance(value, int) else int.from_bytes(value, "little")
+
+    def fill(self, **values: int | bytes | str) -> None:
+        """Set members; texts and bytes are cut or padded to the member's size.
+
+        Raises:
+            KeyError: the structure has no such member.
+        """
+        for name, value in values.items():
+            if name not in self.values:
+                raise KeyError(f"{self.name} has no member {name}")
+            self.values[name] = value.encode() if isinstance(value, str) else value
+
+
+def read_structure(reader: Reader, name: str) -> Structure:
+    """Take a structure, and its chain if that travels, out of a message.
+
+    Raises:
+        MalformedMessageError: the message is shorter.
+    """
+    spec = interface().structures[name]
+    structure = _parse(spec, reader.raw(spec.size))
+    if spec.is_chain:
+        structure.chain = read_chain(reader)
+    return structure
+
+
+def read_chain(reader: Reader) -> list[Structure]:
+    """Take a chain out of a message.
+
+    Raises:
+        MalformedMessageError: the message is shorter, or the chain has no end.
+    """
+    chain: list[Structure] = []
+    while head := reader.number():
+        tag, size = head & _TAG_MASK, head >> 32
+        spec = interface().by_tag.get(tag)
+        if size != (0 if spec is None else spec.size) or len(chain) >= MOST_LINKS:
+            raise MalformedMessageError(f"structure {tag:#x} of {size:#x} bytes in a chain")
+        data = reader.raw(size)
+        chain.append(Structure(tag, None) if spec is None else _parse(spec, data, tag))
+    return chain
+
+
+def write_structure(writer: Writer, structure: Structure) -> None:
+    """Put a structure, and the known links of its chain, into a reply."""
+    spec = structure.spec
+    if spec is None:
+        return
+    writer.raw(_build(spec, structure.values))
+    if spec.is_chain:
+        for link in structure.chain:
+            if link.spec is not None:
+                writer.raw(_build(link.spec, link.values))
+
+
+def _parse(spec: StructureSpec, data: bytes, stype: int | None = None) -> Structure:
+    values: dict[str, int | bytes] = {}
+    for each in spec.fields:
+        part = data[each.offset : each.offset + each.size]
+        values[each.name] = part if each.is_bytes else int.from_bytes(part, "little")
+    return Structure(spec.stype if stype is None else stype, spec, values)
+
+
+def _build(spec: StructureSpec, values: dict[str, int | bytes]) -> bytes:
+    data = bytearray(spec.size)
+    for each in spec.fields:
+        offset, size, value = each.offset, each.size, values[each.name]
+        part = (
+            value[:size].ljust(size, b"\0")
+            if isinstance(value, bytes)
+            else (value & (1 << 8 * size) - 1).to_bytes(size, "little")
+        )
+        data[offset : offset + size] = part
+    return bytes(data)

@@ -1,0 +1,115 @@
+"""Building the C library: once for each version of its sources, in the user's cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+SOURCES: Final = Path(__file__).parent
+NAME: Final = "libze_emuzero.so.1"
+LOADER: Final = "libze_loader.so.1"
+OTHER_NAMES: Final = (NAME, "libze_intel_gpu.so.1", LOADER)
+"""Names under which programs and the loader look for a driver, or for the loader itself."""
+COMPILERS: Final = ("cc", "gcc", "clang")
+FLAGS: Final = (
+    "-std=c11",
+    "-O2",
+    "-g",
+    "-Wall",
+    "-Wextra",
+    "-fPIC",
+    "-shared",
+    "-fvisibility=hidden",
+    "-pthread",
+    # Else a program's loader, which has the same names, would stand in for our own functions.
+    "-Wl,-Bsymbolic",
+    f"-Wl,-soname,{NAME}",
+)
+
+
+class BuildError(Exception):
+    """The library cannot be built; the text says why and what helps."""
+
+
+def library() -> Path:
+    """Return the library, built if it is not there yet.
+
+    Several processes may ask at once: each builds a file of its own and moves it into place.
+
+    Raises:
+        BuildError: no compiler, or it failed.
+    """
+    folder = _cache() / f"clib-{_fingerprint()}"
+    path = folder / NAME
+    if not path.exists():
+        _build(folder, path)
+    return path
+
+
+def stand_ins() -> Path:
+    """Return a folder in which the library has the names of loader and vendor driver.
+
+    Raises:
+        BuildError: see `library`.
+    """
+    path = library()
+    folder = path.parent / "names"
+    folder.mkdir(exist_ok=True)
+    for name in OTHER_NAMES:
+        link = folder / name
+        if not link.exists():
+            made = folder / f".{name}.{os.getpid()}"
+            made.symlink_to(path)
+            made.replace(link)
+    return folder
+
+
+def has_loader() -> bool:
+    """Return whether the system has a loader of its own, which programs then find."""
+    folders = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
+    if any(folder and Path(folder, LOADER).exists() for folder in folders):
+        return True
+    search = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+    ldconfig = shutil.which("ldconfig", path=search)
+    if ldconfig is None:
+        return False
+    known = subprocess.run([ldconfig, "-p"], capture_output=True, text=True, check=False)
+    return LOADER in known.stdout
+
+
+def _build(folder: Path, path: Path) -> None:
+    compiler = next((found for name in COMPILERS if (found := shutil.which(name))), None)
+    if compiler is None:
+        raise BuildError(
+            "no C compiler found to build the library that programs load"
+            " (on Debian: apt-get install gcc libc6-dev)"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    made = folder / f".{NAME}.{os.getpid()}"
+    command = [compiler, *FLAGS, "-o", str(made), *map(str, sources())]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BuildError(f"the C library cannot be built by {compiler}:\n{done.stderr.strip()}")
+    made.replace(path)
+
+
+def sources() -> list[Path]:
+    """Return the C sources."""
+    return sorted([*SOURCES.glob("*.c"), *SOURCES.glob("generated/*.c")])
+
+
+def _fingerprint() -> str:
+    """Return what changes whenever the library would."""
+    digest = hashlib.sha256("\0".join(FLAGS).encode())
+    for path in sorted([*sources(), *SOURCES.glob("**/*.h")]):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _cache() -> Path:
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(named) if named else Path.home() / ".cache") / "emuzero"

@@ -1,0 +1,289 @@
+#define _GNU_SOURCE
+#include "channel.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "address_space.h"
+#include "connection.h"
+#include "handles.h"
+
+enum {
+    SPINS = 4000,             /* looks before a wait sleeps, some tens of microseconds */
+    MOST_SLEEPS_IN_A_ROW = 64 /* waits that sleep at once after spinning did not pay */
+};
+
+static const struct timespec SLEEP = {0, 100 * 1000 * 1000};
+
+/* What a process has. A child after fork finds zeros here, however it was made, and starts anew. */
+typedef struct {
+    uint32_t is_connected;
+    uint32_t was_lost;
+} process_state;
+
+static process_state *state;
+static emuzero_connection connection = {.socket = -1, .doorbell = -1};
+static pthread_mutex_t connecting = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t slot_free = PTHREAD_COND_INITIALIZER;
+static uint64_t taken;
+static pthread_mutex_t socket_lock = PTHREAD_MUTEX_INITIALIZER;
+static int stash[EMUZERO_CHANNEL_SLOTS];
+static _Atomic uint32_t sleeps_in_a_row;
+static _Atomic uint32_t sleeps_left;
+
+static struct emuzero_channel_header *header(void)
+{
+    return (struct emuzero_channel_header *)connection.channel;
+}
+
+static _Atomic uint32_t *posted(uint32_t number)
+{
+    return (_Atomic uint32_t *)header()->posted + number;
+}
+
+static void lock_all(void)
+{
+    pthread_mutex_lock(&connecting);
+    pthread_mutex_lock(&slots_lock);
+    pthread_mutex_lock(&socket_lock);
+    emuzero_lock_handles();
+}
+
+static void unlock_all(void)
+{
+    emuzero_unlock_handles();
+    pthread_mutex_unlock(&socket_lock);
+    pthread_mutex_unlock(&slots_lock);
+    pthread_mutex_unlock(&connecting);
+}
+
+/* Let go of what the parent had. Its threads that were inside calls are not here any more. */
+static void begin_as_child(void)
+{
+    unlock_all();
+    taken = 0;
+    emuzero_close_connection(&connection);
+    emuzero_forget_addresses();
+}
+
+static void make_state(void)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *found = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (found == MAP_FAILED)
+        return;
+    madvise(found, page, MADV_WIPEONFORK);
+    state = found;
+    pthread_atfork(lock_all, unlock_all, begin_as_child);
+}
+
+/* Tell the driver about this process: addresses it may give out. */
+static ze_result_t begin(void)
+{
+    emuzero_slot slot = emuzero_take_slot();
+    uint64_t start;
+    uint64_t size;
+    ze_result_t result;
+
+    emuzero_reserve_arena(&start, &size);
+    emuzero_put(&slot, start);
+    emuzero_put(&slot, size);
+    emuzero_put_environment(&slot);
+    result = emuzero_exchange(&slot, EMUZERO_MESSAGE_KIND_CALL, EMUZERO_CHANNEL_BEGIN);
+    if (result == ZE_RESULT_SUCCESS && slot.header->kind == EMUZERO_MESSAGE_KIND_REPLY)
+        result = (ze_result_t)slot.header->result;
+    if (result != ZE_RESULT_SUCCESS && slot.header->text_size &&
+        slot.header->text_size <= slot.capacity - slot.size)
+        emuzero_set_error_text((const char *)slot.data + slot.size, slot.header->text_size);
+    emuzero_give_slot(&slot);
+    return result;
+}
+
+static ze_result_t connect_locked(void)
+{
+    ze_result_t result;
+
+    if (state == NULL)
+        make_state();
+    if (state == NULL) {
+        emuzero_set_error("no memory is left");
+        return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    if (state->is_connected)
+        return ZE_RESULT_SUCCESS;
+    if (!emuzero_open_connection(&connection))
+        return ZE_RESULT_ERROR_UNINITIALIZED;
+    emuzero_drop_handles_of_parent();
+    memset(stash, 0xFF, sizeof(stash));
+    state->was_lost = 0;
+    result = begin();
+    if (result != ZE_RESULT_SUCCESS) {
+        emuzero_close_connection(&connection);
+        return result;
+    }
+    state->is_connected = 1;
+    return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t emuzero_connect(void)
+{
+    ze_result_t result;
+
+    if (emuzero_is_connected())
+        return ZE_RESULT_SUCCESS;
+    pthread_mutex_lock(&connecting);
+    result = connect_locked();
+    pthread_mutex_unlock(&connecting);
+    return result;
+}
+
+bool emuzero_is_connected(void)
+{
+    return state != NULL && __atomic_load_n(&state->is_connected, __ATOMIC_ACQUIRE);
+}
+
+ze_result_t emuzero_check_session(void)
+{
+    if (!state->was_lost && !__atomic_load_n(&header()->lost, __ATOMIC_RELAXED) &&
+        !emuzero_has_hung_up(connection.socket))
+        return ZE_RESULT_SUCCESS;
+    state->was_lost = 1;
+    emuzero_set_error("the emulator has ended, or ended this process's session");
+    return ZE_RESULT_ERROR_DEVICE_LOST;
+}
+
+uint8_t *emuzero_device_segment(uint64_t device)
+{
+    return device < connection.device_count ? connection.segments[device] : NULL;
+}
+
+emuzero_slot emuzero_take_slot(void)
+{
+    emuzero_slot slot = {0};
+    uint8_t *bytes;
+
+    pthread_mutex_lock(&slots_lock);
+    while (taken == UINT64_MAX)
+        pthread_cond_wait(&slot_free, &slots_lock);
+    slot.number = (uint32_t)__builtin_ctzll(~taken);
+    taken |= UINT64_C(1) << slot.number;
+    pthread_mutex_unlock(&slots_lock);
+    bytes = connection.channel + EMUZERO_CHANNEL_SLOTS_OFFSET +
+            (size_t)slot.number * EMUZERO_CHANNEL_SLOT_SIZE;
+    slot.header = (struct emuzero_slot_header *)bytes;
+    slot.data = bytes + sizeof(*slot.header);
+    slot.capacity = EMUZERO_CHANNEL_SLOT_SIZE - sizeof(*slot.header);
+    return slot;
+}
+
+void emuzero_give_slot(const emuzero_slot *slot)
+{
+    pthread_mutex_lock(&slots_lock);
+    taken &= ~(UINT64_C(1) << slot->number);
+    pthread_cond_signal(&slot_free);
+    pthread_mutex_unlock(&slots_lock);
+}
+
+/* Spin for a moment, unless spinning did not pay lately; return whether `turn` was reached. */
+static bool spin(const uint32_t *word, uint32_t turn)
+{
+    uint32_t left = atomic_load_explicit(&sleeps_left, memory_order_relaxed);
+    uint32_t row;
+
+    if (left) {
+        atomic_store_explicit(&sleeps_left, left - 1, memory_order_relaxed);
+        return __atomic_load_n(word, __ATOMIC_ACQUIRE) == turn;
+    }
+    for (int look = 0; look < SPINS; look++) {
+        if (__atomic_load_n(word, __ATOMIC_ACQUIRE) == turn) {
+            atomic_store_explicit(&sleeps_in_a_row, 0, memory_order_relaxed);
+            return true;
+        }
+        __builtin_ia32_pause();
+    }
+    row = 2 * atomic_load_explicit(&sleeps_in_a_row, memory_order_relaxed);
+    row = row < 1 ? 1 : row > MOST_SLEEPS_IN_A_ROW ? MOST_SLEEPS_IN_A_ROW : row;
+    atomic_store_explicit(&sleeps_in_a_row, row, memory_order_relaxed);
+    atomic_store_explicit(&sleeps_left, row, memory_order_relaxed);
+    return false;
+}
+
+static ze_result_t await_turn(struct emuzero_slot_header *slot, uint32_t turn)
+{
+    ze_result_t result = ZE_RESULT_SUCCESS;
+
+    if (spin(&slot->turn, turn))
+        return result;
+    __atomic_store_n(&slot->sleepers, 1, __ATOMIC_RELAXED);
+    for (;;) {
+        uint32_t found;
+
+        /* The driver stores `turn`, makes its fence and looks at `sleepers`: one of the two looks
+         * finds the other's store. The value that the futex expects is the one that was judged. */
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        found = __atomic_load_n(&slot->turn, __ATOMIC_ACQUIRE);
+        if (found == turn)
+            break;
+        if (syscall(SYS_futex, &slot->turn, FUTEX_WAIT, found, &SLEEP, NULL, 0) < 0 &&
+            errno == ETIMEDOUT) {
+            result = emuzero_check_session();
+            if (result != ZE_RESULT_SUCCESS)
+                break;
+        }
+    }
+    __atomic_store_n(&slot->sleepers, 0, __ATOMIC_RELAXED);
+    return result;
+}
+
+ze_result_t emuzero_exchange(emuzero_slot *slot, uint32_t kind, uint32_t what)
+{
+    uint32_t turn = atomic_load_explicit(posted(slot->number), memory_order_relaxed) + 1;
+    ze_result_t result;
+
+    slot->header->kind = kind;
+    slot->header->what = what;
+    slot->header->size = (uint32_t)slot->position;
+    atomic_store_explicit(posted(slot->number), turn, memory_order_release);
+    /* The driver sets `asleep`, makes its fence and looks at `posted`. */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&header()->asleep, __ATOMIC_RELAXED)) {
+        uint64_t one = 1;
+        ssize_t written = write(connection.doorbell, &one, sizeof(one));
+
+        (void)written; /* full: it is rung already */
+    }
+    result = await_turn(slot->header, turn);
+    slot->position = 0;
+    slot->overflow = false;
+    slot->size = slot->header->size <= slot->capacity ? slot->header->size : 0;
+    return result;
+}
+
+int emuzero_take_descriptor(uint32_t slot_number)
+{
+    int found;
+    uint32_t request;
+    int descriptor;
+
+    pthread_mutex_lock(&socket_lock);
+    /* It was sent before the question that needs it. */
+    while (emuzero_receive_descriptor(connection.socket, &request, &descriptor) > 0) {
+        if (request < EMUZERO_CHANNEL_SLOTS && stash[request] < 0)
+            stash[request] = descriptor;
+        else if (descriptor >= 0)
+            close(descriptor);
+    }
+    found = stash[slot_number];
+    stash[slot_number] = -1;
+    pthread_mutex_unlock(&socket_lock);
+    return found;
+}

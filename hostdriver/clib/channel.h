@@ -1,0 +1,61 @@
+/* The call channel: this process's connection to a driver in the emulator.
+ *
+ * Any thread may call. A child after fork connects anew when it first calls; what it inherited is
+ * closed and left alone. When the emulator goes, every wait ends within a fifth of a second. */
+#ifndef EMUZERO_CHANNEL_H
+#define EMUZERO_CHANNEL_H
+
+#include <stdbool.h>
+
+#include "platform.h"
+
+/* One call under way: its slot, and where the next item is written or read. */
+typedef struct {
+    uint32_t number;
+    struct emuzero_slot_header *header;
+    uint8_t *data;
+    size_t capacity;
+    size_t position; /* of the next item */
+    size_t size;     /* of the message that stands in the slot, when reading */
+    bool overflow;   /* an item did not fit, or a message was shorter than its items */
+} emuzero_slot;
+
+/* Connect if this process has not yet.
+ *
+ * Returns SUCCESS; UNINITIALIZED: no emulator, or it refuses; DEVICE_LOST: it was there and is
+ * gone. The cause is the thread's error description. */
+ze_result_t emuzero_connect(void);
+
+/* Return whether this process has connected. */
+bool emuzero_is_connected(void);
+
+/* Take a slot, waiting for a free one. */
+emuzero_slot emuzero_take_slot(void);
+void emuzero_give_slot(const emuzero_slot *slot);
+
+/* Send what was written into a slot and wait for the driver's next message, which is ready to be
+ * read then. Returns SUCCESS or DEVICE_LOST. */
+ze_result_t emuzero_exchange(emuzero_slot *slot, uint32_t kind, uint32_t what);
+
+/* Return a descriptor that came for a slot, which belongs to the caller now; -1: none came. */
+int emuzero_take_descriptor(uint32_t slot_number);
+
+/* Return the first byte of a device's segment; NULL: there is no such device. */
+uint8_t *emuzero_device_segment(uint64_t device);
+
+/* Return SUCCESS while the session lives, else DEVICE_LOST. */
+ze_result_t emuzero_check_session(void);
+
+/* Items of messages: eight bytes each, bytes padded to as many. Overflow is noted, not reported. */
+void emuzero_put(emuzero_slot *slot, uint64_t value);
+void emuzero_put_bytes(emuzero_slot *slot, const void *bytes, size_t size);
+uint64_t emuzero_get(emuzero_slot *slot);
+/* Return where `size` bytes of the message stand; NULL: it is shorter. */
+const uint8_t *emuzero_get_bytes(emuzero_slot *slot, size_t size);
+
+/* The calling thread's error description. */
+void emuzero_set_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void emuzero_set_error_text(const char *text, size_t size);
+const char *emuzero_error(void);
+
+#endif

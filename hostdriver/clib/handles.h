@@ -1,0 +1,27 @@
+/* Handles: objects that begin with the interface's tables, known to the driver by number.
+ *
+ * A pointer that a program hands in is looked up before it is read, so that stale, foreign and
+ * made-up handles are told from live ones without touching them. */
+#ifndef EMUZERO_HANDLES_H
+#define EMUZERO_HANDLES_H
+
+#include <stdbool.h>
+
+#include "platform.h"
+
+/* Return the handle of a driver's object, the same one as long as it lives; NULL: no memory. */
+void *emuzero_handle_of(uint32_t type, uint64_t number);
+
+/* Store the number of a live handle of a type; false: it is none. */
+bool emuzero_number_of(const void *handle, uint32_t type, uint64_t *number);
+
+/* Forget a handle; its memory stays unused, so that no other object has its address soon. */
+void emuzero_drop_handle(const void *handle);
+
+/* Forget all handles but those of drivers and devices, for a child after fork. */
+void emuzero_drop_handles_of_parent(void);
+
+void emuzero_lock_handles(void);
+void emuzero_unlock_handles(void);
+
+#endif

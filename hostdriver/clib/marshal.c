@@ -1,0 +1,286 @@
+#include "marshal.h"
+
+#include <string.h>
+
+#include "handles.h"
+
+enum { TAGGED = 16, MOST_LINKS = 64 };
+
+typedef struct {
+    uint32_t tag;
+    uint32_t padding;
+    void *next;
+} link_head;
+
+static const emuzero_structure *structure_of_tag(uint32_t tag)
+{
+    size_t low = 0;
+    size_t high = emuzero_tag_count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (emuzero_tags[middle].tag < tag)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == emuzero_tag_count || emuzero_tags[low].tag != tag)
+        return NULL;
+    return &emuzero_structures[emuzero_tags[low].structure];
+}
+
+/* Write a chain: tag and size of each link and its bytes; unknown ones have size 0; then zeros. */
+static void put_chain(emuzero_slot *slot, const link_head *link)
+{
+    for (int count = 0; link != NULL && count < MOST_LINKS; count++, link = link->next) {
+        const emuzero_structure *known = structure_of_tag(link->tag);
+        uint32_t size = known == NULL ? 0 : known->size;
+
+        emuzero_put(slot, link->tag | (uint64_t)size << 32);
+        emuzero_put_bytes(slot, link, size);
+    }
+    emuzero_put(slot, 0);
+}
+
+static void get_chain(emuzero_slot *slot, link_head *link)
+{
+    for (int count = 0; link != NULL && count < MOST_LINKS; count++, link = link->next) {
+        const emuzero_structure *known = structure_of_tag(link->tag);
+        const uint8_t *bytes;
+
+        if (known == NULL)
+            continue;
+        bytes = emuzero_get_bytes(slot, known->size);
+        if (bytes != NULL)
+            memcpy((uint8_t *)link + TAGGED, bytes + TAGGED, known->size - TAGGED);
+    }
+}
+
+static void put_structure(emuzero_slot *slot, uint16_t number, const void *bytes)
+{
+    const emuzero_structure *structure = &emuzero_structures[number];
+
+    emuzero_put_bytes(slot, bytes, structure->size);
+    if (structure->is_chain)
+        put_chain(slot, ((const link_head *)bytes)->next);
+}
+
+static void get_structure(emuzero_slot *slot, uint16_t number, uint8_t *into)
+{
+    const emuzero_structure *structure = &emuzero_structures[number];
+    size_t kept = structure->has_tag ? TAGGED : 0;
+    const uint8_t *bytes = emuzero_get_bytes(slot, structure->size);
+
+    if (bytes != NULL)
+        memcpy(into + kept, bytes + kept, structure->size - kept);
+    if (structure->is_chain)
+        get_chain(slot, ((link_head *)into)->next);
+}
+
+static ze_result_t put_handle(emuzero_slot *slot, uint32_t type, const void *handle)
+{
+    uint64_t number = 0;
+
+    if (handle != NULL && !emuzero_number_of(handle, type, &number)) {
+        emuzero_set_error("%p is no live handle of this kind", handle);
+        return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    }
+    emuzero_put(slot, number);
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t put_handles(emuzero_slot *slot, const emuzero_param *param, void *const *handles,
+                               uint64_t count)
+{
+    ze_result_t result = ZE_RESULT_SUCCESS;
+
+    emuzero_put(slot, handles == NULL ? 0 : count);
+    for (uint64_t index = 0; handles != NULL && index < count && !slot->overflow; index++) {
+        result = put_handle(slot, param->handle, handles[index]);
+        if (result != ZE_RESULT_SUCCESS)
+            break;
+    }
+    return result;
+}
+
+static void put_structures(emuzero_slot *slot, const emuzero_param *param, const uint8_t *bytes,
+                           uint64_t count)
+{
+    emuzero_put(slot, bytes == NULL ? 0 : count);
+    for (uint64_t index = 0; bytes != NULL && index < count && !slot->overflow; index++)
+        put_structure(slot, param->structure, bytes + index * param->size);
+}
+
+static void put_values(emuzero_slot *slot, const void *bytes, uint64_t count, size_t size)
+{
+    emuzero_put(slot, bytes == NULL ? 0 : count);
+    if (bytes != NULL)
+        emuzero_put_bytes(slot, bytes, count > slot->capacity ? SIZE_MAX : count * size);
+}
+
+static uint64_t load(const void *from, size_t size)
+{
+    uint64_t value = 0;
+
+    memcpy(&value, from, size);
+    return value;
+}
+
+/* Return how many elements an array has; counts that the driver may change are behind a pointer. */
+static uint64_t count_of(const emuzero_function *function, const uint64_t *arguments,
+                         const emuzero_param *param)
+{
+    const emuzero_param *counter;
+    uint64_t value;
+
+    if (param->count == EMUZERO_NO_PARAM)
+        return 1;
+    counter = &function->params[param->count];
+    value = arguments[param->count];
+    if (counter->kind == EMUZERO_KIND_VALUE)
+        return value;
+    return value ? load((const void *)(uintptr_t)value, counter->size) : 0;
+}
+
+static ze_result_t put_argument(emuzero_slot *slot, const emuzero_function *function,
+                                const uint64_t *arguments, const emuzero_param *param,
+                                uint64_t value)
+{
+    void *pointer = (void *)(uintptr_t)value;
+    uint64_t count = count_of(function, arguments, param);
+
+    switch (param->kind) {
+    case EMUZERO_KIND_VALUE:
+        emuzero_put(slot, value);
+        break;
+    case EMUZERO_KIND_HANDLE:
+        return put_handle(slot, param->handle, pointer);
+    case EMUZERO_KIND_HANDLES:
+        return put_handles(slot, param, pointer, count);
+    case EMUZERO_KIND_BLOB:
+        emuzero_put_bytes(slot, pointer, param->size);
+        break;
+    case EMUZERO_KIND_STRING:
+        put_values(slot, pointer, pointer == NULL ? 0 : strlen(pointer), 1);
+        break;
+    case EMUZERO_KIND_MEMORY:
+    case EMUZERO_KIND_VALUES:
+        put_values(slot, pointer, count, param->size);
+        break;
+    case EMUZERO_KIND_CHAIN:
+        put_chain(slot, pointer);
+        break;
+    case EMUZERO_KIND_STRUCTURES:
+    case EMUZERO_KIND_STRUCTURES_OUT:
+        put_structures(slot, param, pointer, count);
+        break;
+    case EMUZERO_KIND_STRUCTURE:
+    case EMUZERO_KIND_STRUCTURE_OUT:
+        emuzero_put(slot, pointer != NULL);
+        if (pointer != NULL)
+            put_structure(slot, param->structure, pointer);
+        break;
+    case EMUZERO_KIND_VALUE_INOUT:
+        emuzero_put(slot, pointer != NULL);
+        emuzero_put(slot, pointer == NULL ? 0 : load(pointer, param->size));
+        break;
+    default:
+        /* Nothing but whether it is wanted, and how much room there is. */
+        emuzero_put(slot, pointer == NULL ? 0 : count);
+    }
+    return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t emuzero_put_arguments(emuzero_slot *slot, const emuzero_function *function,
+                                  const uint64_t *arguments)
+{
+    for (int index = 0; index < function->param_count; index++) {
+        const emuzero_param *param = &function->params[index];
+        ze_result_t result = put_argument(slot, function, arguments, param, arguments[index]);
+
+        if (result != ZE_RESULT_SUCCESS)
+            return result;
+    }
+    if (slot->overflow) {
+        emuzero_set_error("the arguments of %s are more than the %zu bytes of a call",
+                          function->name, slot->capacity);
+        return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    return ZE_RESULT_SUCCESS;
+}
+
+static bool is_output(uint8_t kind)
+{
+    return kind >= EMUZERO_KIND_VALUE_OUT;
+}
+
+static ze_result_t get_handles(emuzero_slot *slot, const emuzero_param *param, void **into,
+                               uint64_t count)
+{
+    for (uint64_t index = 0; index < count; index++) {
+        uint64_t number = emuzero_get(slot);
+
+        into[index] = number ? emuzero_handle_of(param->handle, number) : NULL;
+        if (number && into[index] == NULL) {
+            emuzero_set_error("no memory is left for a handle");
+            return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+        }
+    }
+    return ZE_RESULT_SUCCESS;
+}
+
+static ze_result_t get_output(emuzero_slot *slot, const emuzero_param *param, void *into,
+                              uint64_t count)
+{
+    const uint8_t *bytes;
+    uint64_t value;
+
+    switch (param->kind) {
+    case EMUZERO_KIND_VALUE_OUT:
+    case EMUZERO_KIND_VALUE_INOUT:
+        value = emuzero_get(slot);
+        memcpy(into, &value, param->size);
+        break;
+    case EMUZERO_KIND_HANDLE_OUT:
+    case EMUZERO_KIND_HANDLES_OUT:
+        return get_handles(slot, param, into, count);
+    case EMUZERO_KIND_STRUCTURE_OUT:
+    case EMUZERO_KIND_STRUCTURES_OUT:
+        for (uint64_t index = 0; index < count; index++)
+            get_structure(slot, param->structure, (uint8_t *)into + index * param->size);
+        break;
+    default:
+        bytes = emuzero_get_bytes(slot, count * param->size);
+        if (bytes != NULL)
+            memcpy(into, bytes, count * param->size);
+    }
+    return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t emuzero_get_outputs(emuzero_slot *slot, const emuzero_function *function,
+                                const uint64_t *arguments)
+{
+    ze_result_t result = ZE_RESULT_SUCCESS;
+
+    for (int index = 0; index < function->param_count && result == ZE_RESULT_SUCCESS; index++) {
+        const emuzero_param *param = &function->params[index];
+        void *into = (void *)(uintptr_t)arguments[index];
+        uint64_t count;
+        uint64_t room;
+
+        if (!is_output(param->kind) || into == NULL)
+            continue;
+        room = count_of(function, arguments, param);
+        count = emuzero_get(slot);
+        if (param->count != EMUZERO_NO_PARAM && count > room)
+            slot->overflow = true;
+        else
+            result = get_output(slot, param, into, count);
+    }
+    if (result == ZE_RESULT_SUCCESS && slot->overflow) {
+        emuzero_set_error("the driver's answer to %s is malformed", function->name);
+        result = ZE_RESULT_ERROR_UNKNOWN;
+    }
+    return result;
+}

@@ -1,0 +1,10 @@
+/* Questions of the driver about this process, carried out by the thread whose call it is. */
+#ifndef EMUZERO_QUESTIONS_H
+#define EMUZERO_QUESTIONS_H
+
+#include "channel.h"
+
+/* Carry out the question that stands in a slot and write the answer into it. */
+void emuzero_answer(emuzero_slot *slot);
+
+#endif

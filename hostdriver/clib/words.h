@@ -1,0 +1,24 @@
+/* Waiting for words of a device's segment: fences and completions. */
+#ifndef EMUZERO_WORDS_H
+#define EMUZERO_WORDS_H
+
+#include "channel.h"
+
+/* A u64 that counts up, with a u32 status and a u32 count of sleepers beside it (byte offsets). */
+typedef struct {
+    uint64_t device;
+    uint64_t value;
+    uint64_t status;
+    uint64_t sleepers;
+} emuzero_word;
+
+typedef struct {
+    uint64_t value;
+    uint32_t status;
+} emuzero_waited;
+
+/* Wait until the word is at least `target`, gets a status, the session ends or time is up; all ones
+ * wait without end. The status is loaded before the value. */
+emuzero_waited emuzero_wait(const emuzero_word *word, uint64_t target, uint64_t nanoseconds);
+
+#endif

@@ -1,0 +1,1 @@
+"""Generator of the C library's tables from the facts of the interface."""

@@ -1,0 +1,22 @@
+/* The emulator ends under the program: every call says so, none hangs. Tells "ready" first. */
+#include <unistd.h>
+
+#include "check.h"
+
+int main(void)
+{
+    ze_host_mem_alloc_desc_t desc = {ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC};
+    void *pointer = NULL;
+    char byte;
+
+    begin();
+    DO(zeMemAllocHost(the_context, &desc, 4096, 0, &pointer));
+    puts("ready");
+    fflush(stdout);
+    REQUIRE(read(0, &byte, 1) == 0);
+    for (int round = 0; round < 3; round++)
+        EXPECT(ZE_RESULT_ERROR_DEVICE_LOST, zeMemAllocHost(the_context, &desc, 4096, 0, &pointer));
+    *(volatile char *)pointer = 1;
+    EXPECT(ZE_RESULT_ERROR_DEVICE_LOST, zeMemFree(the_context, pointer));
+    return 0;
+}

@@ -1,0 +1,88 @@
+/* A window over host physical objects, exported by one process and opened by another.
+ *
+ * range            exports, runs itself as the importer, and looks at what that wrote
+ * range HANDLE     imports: 64 bytes in hexadecimal are all that it is given */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { PAGE = 4096, OBJECTS = 3, FIRST = 100, SIZE = 2 * PAGE + 123 };
+
+static int import_range(const char *text)
+{
+    ze_ipc_mem_handle_t handle;
+    void *pointer = NULL;
+    void *base;
+    size_t size;
+
+    for (size_t index = 0; index < sizeof(handle.data); index++) {
+        unsigned value;
+
+        REQUIRE(sscanf(text + 2 * index, "%2x", &value) == 1);
+        handle.data[index] = (char)value;
+    }
+    begin();
+    DO(zeMemOpenIpcHandle(the_context, the_device, handle, 0, &pointer));
+    DO(zeMemGetAddressRange(the_context, pointer, &base, &size));
+    REQUIRE(base == pointer && size == SIZE);
+    DO(zeMemCloseIpcHandle(the_context, pointer));
+    EXPECT(ZE_RESULT_ERROR_INVALID_ARGUMENT, zeMemCloseIpcHandle(the_context, pointer));
+    handle.data[40] ^= 1;
+    EXPECT(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+           zeMemOpenIpcHandle(the_context, the_device, handle, 0, &pointer));
+    return 0;
+}
+
+int main(int count, char **arguments)
+{
+    ze_physical_mem_desc_t desc = {ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC, NULL,
+                                   ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_HOST, PAGE};
+    ze_ipc_phys_mem_handle_range_ext_desc_t range = {
+        ZE_STRUCTURE_TYPE_IPC_PHYS_MEM_HANDLE_RANGE_EXT_DESC, NULL, SIZE};
+    ze_physical_mem_handle_t objects[OBJECTS];
+    ze_ipc_mem_handle_t handle;
+    char text[2 * sizeof(handle.data) + 1];
+    void *start = NULL;
+    int status;
+    pid_t child;
+
+    if (count > 1)
+        return import_range(arguments[1]);
+    begin();
+    DO(zeVirtualMemReserve(the_context, NULL, 16 * PAGE, &start));
+    for (int index = 0; index < OBJECTS; index++) {
+        char *place = (char *)start + index * PAGE;
+
+        DO(zePhysicalMemCreate(the_context, the_device, &desc, &objects[index]));
+        DO(zeVirtualMemMap(the_context, place, PAGE, objects[index], 0,
+                           ZE_MEMORY_ACCESS_ATTRIBUTE_READWRITE));
+        memset(place, 'a' + index, PAGE);
+    }
+    DO(zeMemGetIpcHandleWithProperties(the_context, (char *)start + FIRST, &range, &handle));
+    for (size_t index = 0; index < sizeof(handle.data); index++)
+        sprintf(text + 2 * index, "%02x", (unsigned char)handle.data[index]);
+    child = fork();
+    if (child == 0) {
+        execl("/proc/self/exe", "range", text, NULL);
+        _exit(127);
+    }
+    REQUIRE(waitpid(child, &status, 0) == child);
+    REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+
+    range.size = 0;
+    EXPECT(ZE_RESULT_ERROR_INVALID_SIZE,
+           zeMemGetIpcHandleWithProperties(the_context, start, &range, &handle));
+    range.size = 4 * PAGE;
+    EXPECT(ZE_RESULT_ERROR_ADDRESS_NOT_FOUND,
+           zeMemGetIpcHandleWithProperties(the_context, start, &range, &handle));
+    EXPECT(ZE_RESULT_ERROR_INVALID_NULL_POINTER,
+           zeMemGetIpcHandleWithProperties(the_context, NULL, &range, &handle));
+    EXPECT(ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, zePhysicalMemDestroy(the_context, objects[0]));
+    DO(zeVirtualMemUnmap(the_context, start, OBJECTS * PAGE));
+    for (int index = 0; index < OBJECTS; index++)
+        DO(zePhysicalMemDestroy(the_context, objects[index]));
+    EXPECT(ZE_RESULT_ERROR_INVALID_ARGUMENT, zePhysicalMemDestroy(the_context, objects[0]));
+    DO(zeVirtualMemFree(the_context, start, 16 * PAGE));
+    return 0;
+}

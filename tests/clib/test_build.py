@@ -1,0 +1,46 @@
+"""Building the library: once, by whoever asks first, with words when it cannot be."""
+
+from pathlib import Path
+
+import pytest
+
+from hostdriver.clib import build
+
+
+def test_the_library_is_built_once_and_found_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    first = build.library()
+    made = first.stat().st_mtime_ns
+
+    assert first == build.library()
+    assert first.stat().st_mtime_ns == made
+    assert [path.name for path in first.parent.iterdir()] == [build.NAME]
+
+
+def test_the_stand_ins_lead_to_the_library() -> None:
+    folder = build.stand_ins()
+
+    for name in build.OTHER_NAMES:
+        assert (folder / name).resolve() == build.library()
+
+
+def test_without_a_compiler_the_error_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(build.BuildError, match="apt-get install gcc"):
+        build.library()
+
+
+def test_a_loader_in_the_library_path_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / build.LOADER).touch()
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+
+    assert build.has_loader()

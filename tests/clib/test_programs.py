@@ -1,0 +1,83 @@
+"""C programs, compiled against our declarations: what they see, and what is left of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.harness.emulator_process import EmulatorProcess, emulator_process
+
+Compile = Callable[[str], Path]
+
+
+def environment(emulator: EmulatorProcess) -> dict[str, str]:
+    return {**os.environ, "EMUZERO_SOCKET": str(emulator.path)}
+
+
+@pytest.mark.parametrize("name", ["basics", "queries", "memory", "range", "threads", "forks"])
+def test_a_c_program_sees_what_the_specification_says_and_leaves_nothing(
+    name: str, compile_program: Compile, emulator: EmulatorProcess
+) -> None:
+    before = emulator.audit()
+
+    subprocess.run([compile_program(name)], env=environment(emulator), check=True, timeout=60)
+
+    assert emulator.audit() == before
+
+
+def test_a_program_that_is_killed_leaves_nothing(
+    compile_program: Compile, emulator: EmulatorProcess
+) -> None:
+    before = emulator.audit()
+    with subprocess.Popen(
+        [compile_program("lost")],
+        env=environment(emulator),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == b"ready\n"
+        assert emulator.audit().objects == before.objects + 1
+        program.kill()
+
+    assert emulator.audit() == before
+
+
+def test_a_program_whose_emulator_is_killed_is_told_by_every_call(
+    compile_program: Compile, tmp_path: Path
+) -> None:
+    with emulator_process(tmp_path) as own:
+        program = subprocess.Popen(
+            [compile_program("lost")],
+            env=environment(own),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert program.stdout is not None
+        assert program.stdout.readline() == b"ready\n"
+        own.process.kill()
+        _, errors = program.communicate(timeout=30)
+
+    assert (program.returncode, errors) == (0, b"")
+
+
+def test_a_program_without_an_emulator_is_told_where_it_looked(
+    compile_program: Compile, tmp_path: Path
+) -> None:
+    nowhere = tmp_path / "nobody.sock"
+
+    done = subprocess.run(
+        [compile_program("memory")],
+        env={**os.environ, "EMUZERO_SOCKET": str(nowhere)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 1
+    assert f"no emulator listens at {nowhere}" in done.stderr

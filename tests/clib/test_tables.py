@@ -1,0 +1,84 @@
+"""The tables that the library fills: slots of the caller's version and no more."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from pathlib import Path
+
+import pytest
+
+from hostdriver.clib.build import library
+
+FACTS = json.loads(
+    (Path(__file__).parents[2] / "firmware" / "facts" / "level_zero.json").read_text("utf-8")
+)
+SUCCESS = 0
+UNSUPPORTED_VERSION = 0x7800_0002
+INVALID_NULL_POINTER = 0x7800_0007
+CANARY = 0xC0FF_EE00_C0FF_EE00
+GETTERS = [name for name in FACTS["ddi_tables"] if name.startswith(("ze", "zer"))]
+GETTERS = [name for name in GETTERS if not name.startswith(("zes", "zet"))]
+DRIVER = ctypes.CDLL(str(library()))
+
+
+def fill(getter: str, version: int, slot_count: int) -> tuple[int, list[int]]:
+    table = (ctypes.c_uint64 * (slot_count + 8))(*[CANARY] * (slot_count + 8))
+    result = getattr(DRIVER, getter)(ctypes.c_uint32(version), table)
+    return result, list(table)
+
+
+def slots_of(getter: str) -> list[str]:
+    added = FACTS["ddi_tables_added_1_18"].get(getter, [])
+    return [*FACTS["ddi_tables"][getter], *added]
+
+
+def since(getter: str, slot: int) -> tuple[int, int] | None:
+    for function in FACTS["functions"].values():
+        if (function["ddi_table"], function["order_in_table"]) == (getter, slot):
+            major, minor = function["added_in_version"].split(".")
+            return int(major), int(minor)
+    return None
+
+
+@pytest.mark.parametrize("getter", GETTERS)
+@pytest.mark.parametrize("minor", [0, 6, 17, 18])
+def test_only_the_slots_of_the_callers_version_are_written(getter: str, minor: int) -> None:
+    slots = slots_of(getter)
+
+    result, table = fill(getter, 1 << 16 | minor, len(slots))
+
+    assert result == SUCCESS
+    for number in range(len(slots)):
+        version = since(getter, number)
+        written = version is not None and version <= (1, minor)
+        assert (table[number] != CANARY) == written, slots[number]
+    assert table[len(slots) :] == [CANARY] * 8
+
+
+@pytest.mark.parametrize("getter", GETTERS)
+def test_each_slot_leads_to_the_function_of_its_name(getter: str) -> None:
+    _, table = fill(getter, 1 << 16 | 18, len(slots_of(getter)))
+
+    for name, function in FACTS["functions"].items():
+        if function["ddi_table"] == getter:
+            address = ctypes.cast(getattr(DRIVER, name), ctypes.c_void_p).value
+            assert table[function["order_in_table"]] == address, name
+
+
+def test_another_major_version_is_refused() -> None:
+    result, table = fill("zeGetMemProcAddrTable", 2 << 16, 20)
+
+    assert result & 0xFFFF_FFFF == UNSUPPORTED_VERSION
+    assert set(table) == {CANARY}
+
+
+def test_a_null_table_is_refused() -> None:
+    result = DRIVER.zeGetMemProcAddrTable(ctypes.c_uint32(1 << 16), None)
+
+    assert result & 0xFFFF_FFFF == INVALID_NULL_POINTER
+
+
+def test_every_function_of_the_interface_is_exported() -> None:
+    for name in FACTS["functions"]:
+        assert getattr(DRIVER, name) is not None
