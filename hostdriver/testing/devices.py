@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Final, final
 
 from device.core.device import Device
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from device.core.effects import Effect
+    from device.core.firmware import BootImage
     from firmware.link.ends import HostEnd
     from firmware.link.notify import Notifier
 
@@ -52,6 +54,21 @@ class _Tokens:
         """Return the next one."""
         self._count += 1
         return hashlib.blake2b(self._count.to_bytes(8, "little"), digest_size=16).digest()
+
+
+@cache
+def _reference() -> BootImage:
+    """Return the reference firmware, verified once for all devices of the process."""
+    return BootCode().load(reference_image())
+
+
+@final
+class _Loader:
+    """Boot code that knows the reference firmware."""
+
+    def load(self, image: bytes) -> BootImage:
+        """Verify an image (see `device.core.firmware.Loader`)."""
+        return _reference() if image == reference_image() else BootCode().load(image)
 
 
 @final
@@ -87,7 +104,7 @@ class World:
                 spec,
                 vram.view,
                 ports,
-                BootCode(),
+                _Loader(),
                 image,
                 device_index=index,
                 emulator_id=EMULATOR_ID,
