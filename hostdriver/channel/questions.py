@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from firmware.abi.channel import QuestionKind
 from hostdriver.channel.items import MalformedMessageError, Reader, Writer
@@ -22,21 +22,19 @@ from hostdriver.core.questions import (
     WaitWord,
 )
 
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    RemoteQuestion: TypeAlias = (
-        Reserve
-        | Release
-        | MapDescriptor
-        | ProtectNone
-        | MakeTicket
-        | ReadTicket
-        | DropTicket
-        | StoreBytes
-        | LoadBytes
-        | WaitWord
-    )
+RemoteQuestion: TypeAlias = (
+    Reserve
+    | Release
+    | MapDescriptor
+    | ProtectNone
+    | MakeTicket
+    | ReadTicket
+    | DropTicket
+    | StoreBytes
+    | LoadBytes
+    | WaitWord
+)
+"""What the program's library is asked."""
 
 FOREVER: Final = 0xFFFF_FFFF_FFFF_FFFF
 _NANOSECONDS: Final = 1_000_000_000

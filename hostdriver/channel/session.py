@@ -15,7 +15,7 @@ from hostdriver.channel.beginning import facts_of
 from hostdriver.channel.calls.table import handler_of
 from hostdriver.channel.items import MalformedMessageError
 from hostdriver.channel.names import Names
-from hostdriver.channel.questions import ask, understand
+from hostdriver.channel.questions import RemoteQuestion, ask, understand
 from hostdriver.channel.seen import devices_of
 from hostdriver.channel.specs import interface
 from hostdriver.core.failures import device_lost, unknown, unsupported_feature
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from firmware.link.carrier import Carrier
     from hostdriver.channel.devices import ProgramDevice
-    from hostdriver.channel.questions import RemoteQuestion
     from hostdriver.channel.slots import Incoming, Slots
     from hostdriver.core.questions import AnyQuestion, Operation
     from hostdriver.core.state import DriverState
@@ -268,7 +267,9 @@ class Session:
         is_inside = False
         return (True, found[0]) if found else (False, None)
 
-    def _ask(self, running: Running, question: RemoteQuestion) -> None:
+    def _ask(self, running: Running, question: AnyQuestion) -> None:
+        if not isinstance(question, RemoteQuestion):
+            raise unsupported_feature(f"a program elsewhere cannot answer {question}")
         message = ask(question)
         if message.descriptor >= 0:
             note = DescriptorNote(request=running.slot, count=1, object_id=0, size_bytes=0)
