@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final, final
 
 from device.core.errors import InvariantError
-from device.core.parts import place
+from device.core.parts import file_parts, place
 from firmware.abi.statistics import ExportProperties
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class Export:
     """
 
     __slots__ = (
+        "_file_parts",
         "_free",
         "_starts",
         "client_id",
@@ -71,6 +72,7 @@ class Export:
         """Whether another client than the exporter has opened it."""
         self.holders = 1
         self._free = free
+        self._file_parts: list[int] | None = None
         self._starts = parts.starts()
         self.pieces, _ = place(self._starts[:-1], parts.sizes, parts.memories, parts.offsets)
         """Physical pieces of the whole pages, as if mapped at 0."""
@@ -93,6 +95,17 @@ class Export:
     def open_count(self) -> int:
         """Imports open now."""
         return self.holders - self.live
+
+    @property
+    def file_parts(self) -> list[int]:
+        """Which parts stand in memory files that the CPU may see."""
+        if self._file_parts is None:
+            self._file_parts = file_parts(self.parts.memories)
+        return self._file_parts
+
+    def start_of(self, part: int) -> int:
+        """Return where a part begins in the whole pages."""
+        return self._starts[part]
 
     def cut(self, offset: int, size: int) -> Iterator[tuple[MemoryObject, int, int]]:
         """Return object, offset and size of the parts that lie in some bytes of the pages."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 import numpy as np
 
+from firmware.abi.control import ObjectKind
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from device.core.spaces import Backing
 
 _ENTRY: Final = attrgetter("entry")
+_KIND: Final = attrgetter("kind")
+_SYSTEM: Final = ObjectKind.SYSTEM
 
 
 class PieceLists(NamedTuple):
@@ -66,6 +70,16 @@ def place(
         backing.append_pieces(pieces, at, offset, size)
         counts.append(len(pieces.va) - before)
     return columns_of(pieces), np.array(counts, np.int64)
+
+
+def file_parts(memories: Sequence[MemoryObject]) -> list[int]:
+    """Return which of these objects, one for a part, stand in memory files of the device.
+
+    The CPU may see those. Device memory is out of its reach, also where a file stands for it.
+    """
+    if _SYSTEM not in set(map(_KIND, memories)):
+        return []
+    return [at for at, memory in enumerate(memories) if memory.kind is _SYSTEM]
 
 
 @final

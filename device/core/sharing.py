@@ -83,7 +83,35 @@ class ExportTable:
         space = self._spaces.find(client, vmid)
         va, size = span
         check_range(va, size)
-        parts = _parts_of(space, va, size)
+        return self._export(client, _parts_of(space, va, size), va & _OFFSET_MASK, size)
+
+    def export_object(self, client: Client, object_id: int, part: Span) -> Export:
+        """Export some bytes of one object, mapped or not, under a new token.
+
+        Args:
+            client: who exports.
+            object_id: the object.
+            part: first byte in the object, any alignment, and size.
+
+        Raises:
+            DeviceError: BAD_OBJECT, NOT_EXPORTABLE, BAD_RANGE (detail: first byte); LIMIT as
+                `export`.
+        """
+        memory = client.objects.get(object_id)
+        if memory is None:
+            raise DeviceError(Status.BAD_OBJECT, object_id)
+        if not memory.exportable:
+            raise DeviceError(Status.NOT_EXPORTABLE, object_id)
+        offset, size = part
+        if size == 0 or offset + size > memory.size:
+            raise DeviceError(Status.BAD_RANGE, offset, memory.size)
+        first = offset & -PAGE_SIZE
+        end = (offset + size + _OFFSET_MASK) & -PAGE_SIZE
+        parts = Parts([memory], [first], [end - first])
+        return self._export(client, parts, offset & _OFFSET_MASK, size)
+
+    def _export(self, client: Client, parts: Parts, window_offset: int, size: int) -> Export:
+        """Make an export of parts, if the limits allow."""
         limit = self._configuration.spec.max_range_objects
         if limit and len(parts) > limit:
             raise DeviceError(Status.LIMIT, limit, len(parts))
@@ -95,7 +123,7 @@ class ExportTable:
             client.client_id,
             client.port.pid,
             parts,
-            window_offset=va & _OFFSET_MASK,
+            window_offset=window_offset,
             size=size,
             free=self._free,
         )

@@ -14,7 +14,9 @@ from firmware.abi.control import (
     ControlCommand,
     ControlOpcode,
     Export,
+    ExportObject,
     ExportOpen,
+    ImportFiles,
     Map,
     MapList,
     ObjectCreate,
@@ -50,10 +52,11 @@ def _measure(record: type[ControlCommand], name: str, shift: int) -> tuple[int, 
 _MEASURES: Final[Mapping[int, _Measure]] = dict(
     (
         *(_measure(record, "count", 6) for record in (MapList, UnmapList, ProtectList)),
+        _measure(ImportFiles, "capacity", 6),
         # Pages of 4 KiB, in the worst case.
         *(_measure(record, "size_bytes", 26) for record in (Map, Unmap, Release)),
         *(_measure(record, "size_bytes", 26) for record in (Protect, ExportOpen)),
-        *(_measure(record, "size_bytes", 24) for record in (Query, Export)),
+        *(_measure(record, "size_bytes", 24) for record in (Query, Export, ExportObject)),
         # Bytes to be zeroed, or areas of a process to be looked at.
         *(_measure(record, "size_bytes", 22) for record in (ObjectCreate, Allocate)),
         _measure(SegmentRegister, "size_bytes", 22),

@@ -29,6 +29,7 @@ from firmware.abi.channel import ChannelHeader, MessageKind, QuestionKind, SlotH
 from firmware.abi.control import (
     CONTROL_COMMANDS,
     ControlOpcode,
+    FileExtent,
     InvalidateScope,
     MapExtent,
     ObjectFlags,
@@ -71,6 +72,7 @@ _PLAIN: Final[tuple[type[Record], ...]] = (
     FenceSlot,
     RingHeader,
     FaultRecord,
+    FileExtent,
     MapExtent,
     RangeExtent,
     TranslationExtent,

@@ -10,9 +10,9 @@ from typing import Final
 
 from firmware.abi._family import opcode_decoder, opcode_table
 from firmware.abi._record import wire
-from firmware.abi._wire import U32, U64, raw
+from firmware.abi._wire import U32, U64
 from firmware.abi.control_allocation import Allocate, Release
-from firmware.abi.control_extents import MapExtent, RangeExtent, TranslationExtent
+from firmware.abi.control_extents import FileExtent, MapExtent, RangeExtent, TranslationExtent
 from firmware.abi.control_fences import (
     FencePoolClose,
     FencePoolCreate,
@@ -29,6 +29,15 @@ from firmware.abi.control_kinds import (
     QueueKind,
     ReleaseMode,
     Subject,
+)
+from firmware.abi.control_sharing import (
+    Export,
+    ExportClose,
+    ExportFind,
+    ExportObject,
+    ExportOpen,
+    ExportPut,
+    ImportFiles,
 )
 from firmware.abi.ids import CONTROL_MESSAGE_SIZE, Rights
 
@@ -198,45 +207,6 @@ class QueueReset(ControlCommand, size=SIZE, opcode=ControlOpcode.QUEUE_RESET):
     queue_id: int = wire(U32, "Queue.")
 
 
-class Export(ControlCommand, size=SIZE, opcode=ControlOpcode.EXPORT):
-    """Snapshot the objects mapped in a range under a new random token."""
-
-    vmid: int = wire(U32, "Address space.")
-    va: int = wire(U64, "First byte, any alignment.", at=0x10)
-    size_bytes: int = wire(U64, "Bytes, any number above zero.")
-
-
-class ExportOpen(ControlCommand, size=SIZE, opcode=ControlOpcode.EXPORT_OPEN):
-    """Open an export and map its pages at `va`: every object in the exporter's order."""
-
-    vmid: int = wire(U32, "Address space of the importer.")
-    rights: Rights = wire(U32, "Rights of the new mapping.", flags=Rights)
-    token: bytes = wire(raw(16), "Token of the export.")
-    va: int = wire(U64, "First virtual address, page aligned; the window begins at va + offset.")
-    size_bytes: int = wire(U64, "Size of the window as the handle tells it.")
-    window_offset: int = wire(U64, "Offset of the window in its first page, from the handle.")
-
-
-class ExportClose(ControlCommand, size=SIZE, opcode=ControlOpcode.EXPORT_CLOSE):
-    """Unmap an opened export and give up its references."""
-
-    import_id: int = wire(U64, "Import that EXPORT_OPEN made.")
-
-
-class ExportPut(ControlCommand, size=SIZE, opcode=ControlOpcode.EXPORT_PUT):
-    """Revoke an export: it opens no more; what is open lives until its last close."""
-
-    token: bytes = wire(raw(16), "Token of the export; must be this client's.")
-
-
-class ExportFind(ControlCommand, size=SIZE, opcode=ControlOpcode.EXPORT_FIND):
-    """Tell the live export of the memory whose file is on the socket under this request number.
-
-    Who has an object's memory file may open it. An export counts that shows one object from its
-    first byte on; the newest is told.
-    """
-
-
 CONTROL_COMMANDS: Final = opcode_table(ControlCommand)
 """Record of each control operation, by opcode."""
 
@@ -252,6 +222,7 @@ __all__ = [
     "Export",
     "ExportClose",
     "ExportFind",
+    "ExportObject",
     "ExportOpen",
     "ExportPut",
     "FencePoolClose",
@@ -259,8 +230,10 @@ __all__ = [
     "FencePoolExport",
     "FencePoolOpen",
     "FencePoolRevoke",
+    "FileExtent",
     "GetProperties",
     "GetStatistics",
+    "ImportFiles",
     "InvalidateScope",
     "Map",
     "MapExtent",

@@ -24,6 +24,15 @@ class RangeExtent(Record, size=24):
     rights: Rights = wire(U32, "PROTECT_LIST: new rights; else zero.", flags=Rights)
 
 
+class FileExtent(Record, size=32):
+    """One part of an opened export that stands in a memory file, as IMPORT_FILES tells it."""
+
+    offset: int = wire(U64, "First byte, from the first page of the opened memory on.")
+    size_bytes: int = wire(U64, "Bytes.")
+    file_offset: int = wire(U64, "First byte in the file.")
+    descriptor: int = wire(U32, "Which of the descriptors that came is the file, from 0 on.")
+
+
 class TranslationExtent(Record, size=40):
     """One coalesced extent that QUERY found."""
 

@@ -36,6 +36,8 @@ class ControlOpcode(IntEnum):
     EXPORT_OPEN = 0x51
     EXPORT_CLOSE = 0x52
     EXPORT_PUT = 0x53
+    EXPORT_OBJECT = 0x54
+    IMPORT_FILES = 0x55
     EXPORT_FIND = 0x56
     FENCE_POOL_CREATE = 0x60
     FENCE_POOL_CLOSE = 0x61

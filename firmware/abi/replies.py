@@ -114,6 +114,14 @@ class Opened(Reply, size=SIZE):
     window_offset: int = wire(U64, "Offset of the window in the first page.")
     size_bytes: int = wire(U64, "Size of the window.")
     object_count: int = wire(U32, "Objects along it.")
+    file_count: int = wire(U32, "Parts in memory files, which IMPORT_FILES tells and sends.")
+
+
+class FilesTold(Reply, size=SIZE):
+    """Answer to IMPORT_FILES: the payload holds `count` records (`FileExtent`)."""
+
+    count: int = wire(U32, "Records written, at least one unless `first` is past the last part.")
+    descriptors: int = wire(U32, "Descriptors on the socket under this request number.")
 
 
 class Statistics(Reply, size=SIZE):
@@ -178,6 +186,8 @@ REPLIES: Final[dict[ControlOpcode, type[Reply]]] = {
     ControlOpcode.FENCE_POOL_EXPORT: FencePoolExported,
     ControlOpcode.FENCE_POOL_OPEN: FencePoolOpened,
     ControlOpcode.FENCE_POOL_REVOKE: Done,
+    ControlOpcode.EXPORT_OBJECT: Exported,
+    ControlOpcode.IMPORT_FILES: FilesTold,
 }
 """Record that answers each operation when its status is OK."""
 

@@ -4,73 +4,74 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from firmware.abi.control import Export, ExportPut
-from firmware.abi.extensions import Extension
+from firmware.abi.control import Export, ExportObject
 from firmware.abi.ipc import ExportKind
-from firmware.abi.replies import Done, Exported
 from firmware.abi.status import Status
+from hostdriver.api.exporting_windows import check_window_size, covering_allocation, get_window
 from hostdriver.api.structures import IpcMemHandleTypeExtDesc, IpcPhysMemHandleRangeExtDesc
 from hostdriver.api.validation import (
-    ADDRESS_LIMIT,
-    check_extension,
     check_handle_type,
+    check_physical,
     check_pointer,
     read_chain,
 )
-from hostdriver.core.calls import call
-from hostdriver.core.exports import OwnExport
-from hostdriver.core.failures import (
-    address_not_found,
-    invalid_argument,
-    invalid_size,
-    out_of_host_memory,
-)
-from hostdriver.core.ipc import HANDLE_SIZE, Named, build_handle, build_ticket, is_intact, is_ours
-from hostdriver.core.physical import MappingPhase, PhysicalKind
-from hostdriver.core.questions import DropTicket, MakeTicket
+from hostdriver.core.allocations import Allocation, AllocationKind, holder_of
+from hostdriver.core.failures import invalid_argument
+from hostdriver.core.handles import make_export, revoke
+from hostdriver.core.ipc import HANDLE_SIZE, is_intact, is_ours
+from hostdriver.core.physical import Mapping, MappingPhase, PhysicalObject
 from hostdriver.core.results import Refusal, ZeResult, failed
-from hostdriver.core.state import Profile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hostdriver.api.structures import ChainedDesc, UnknownDesc
-    from hostdriver.core.physical import Mapping
-    from hostdriver.core.state import DeviceState, DriverState
+    from hostdriver.core.exports import OwnExport, Source
+    from hostdriver.core.state import DriverState
 
-_WINDOW_MEANINGS: Final = {Status.LIMIT: ZeResult.ZE_RESULT_ERROR_UNSUPPORTED_SIZE}
-# Unmapped by another thread while the handle was made.
-_PLAIN_MEANINGS: Final = {Status.NOT_MAPPED: ZeResult.ZE_RESULT_ERROR_INVALID_ARGUMENT}
+# Taken away by another thread while the handle was made.
+_MEANINGS: Final = {Status.NOT_MAPPED: ZeResult.ZE_RESULT_ERROR_INVALID_ARGUMENT}
+_EXPORTED_KINDS: Final = (AllocationKind.DEVICE, AllocationKind.HOST)
 
 
 async def get_handle(
-    state: DriverState, ptr: int | None, chain: Sequence[ChainedDesc | UnknownDesc] = ()
+    state: DriverState,
+    ptr: int | PhysicalObject | None,
+    chain: Sequence[ChainedDesc | UnknownDesc] = (),
 ) -> bytes:
     """Return a handle for memory (zeMemGetIpcHandleWithProperties).
 
     With a range descriptor: a window of any offset and size over whatever physical objects are
-    mapped along it, as they are now; every call makes a handle of its own. Without: the mapping
-    that begins at `ptr`; calls are counted and give the same handle until the last put.
+    mapped along it, as they are now; every call makes a handle of its own. Without: the device or
+    host allocation, or the mapping, that begins at `ptr`, or a whole physical object given in its
+    place; calls are counted and give the same handle until the last put.
 
     Raises:
         ZeError: null pointer; extension switched off; unknown or unsupported handle type; size 0;
-            memory that is not reserved and mapped in the window, a hole; more objects than the
-            device exports; no descriptor left for the handle.
+            no such memory begins there; memory that is not reserved and mapped in the window, a
+            hole; more objects than the device exports; no descriptor left for the handle.
     """
-    start = check_pointer(ptr)
     windows: list[IpcPhysMemHandleRangeExtDesc] = []
     known: tuple[type[IpcMemHandleTypeExtDesc | IpcPhysMemHandleRangeExtDesc], ...] = (
         IpcMemHandleTypeExtDesc,
         IpcPhysMemHandleRangeExtDesc,
     )
+    start = ptr if isinstance(ptr, PhysicalObject) else check_pointer(ptr)
     for desc in read_chain(state, chain, known):
         if isinstance(desc, IpcPhysMemHandleRangeExtDesc):
             windows.append(desc)
         else:
             check_handle_type(state.devices[0], desc)
+    if isinstance(start, PhysicalObject):
+        if windows:
+            raise invalid_argument("a range begins at an address, not at a physical object")
+        return await _get_plain(state, check_physical(state, start))
     if windows:
-        return await _get_window(state, start, windows[0].size)
-    return await _get_plain(state, start)
+        size = windows[0].size
+        check_window_size(state, size)
+        if covering_allocation(state, start, size) is None:
+            return await get_window(state, start, size)
+    return await _get_plain(state, _source_at(state, start))
 
 
 async def put_handle(state: DriverState, handle: bytes) -> None:
@@ -92,22 +93,6 @@ async def put_handle(state: DriverState, handle: bytes) -> None:
         await revoke(state, export)
 
 
-async def revoke(state: DriverState, export: OwnExport) -> None:
-    """End an export: nobody can open it any more.
-
-    Raises:
-        ZeError: the device is lost.
-    """
-    state.exports.discard(export)
-    await DropTicket(export.ticket)
-    try:
-        await call(export.named.device, ExportPut(request=0, token=export.named.token), Done)
-    except Refusal as refusal:
-        # Gone already at the device: the end that is wanted.
-        if refusal.status is not Status.BAD_TOKEN:
-            raise failed(refusal, "the handle cannot be put") from refusal
-
-
 def check_handle_bytes(handle: bytes) -> None:
     """Do nothing for 64 bytes.
 
@@ -118,104 +103,67 @@ def check_handle_bytes(handle: bytes) -> None:
         raise invalid_argument(f"the handle has {len(handle)} bytes, expected {HANDLE_SIZE}")
 
 
-async def _get_plain(state: DriverState, start: int) -> bytes:
-    """Return the one handle of the mapping that begins at `start`."""
-    entry = state.mappings.at(start)
-    if entry is None or entry.value.phase is not MappingPhase.THERE:
+def _source_at(state: DriverState, start: int) -> Allocation | Mapping:
+    """Return what begins at an address and can be exported."""
+    found: Allocation | Mapping | None = holder_of(state, start)
+    if found is None and (entry := state.mappings.at(start)) is not None:
+        found = entry.value
+    if found is None or not _is_there(found):
         raise invalid_argument(f"no memory that can be exported begins at {start:#x}")
-    mapping = entry.value
-    if mapping.start != start:
-        raise invalid_argument(f"{start:#x} lies inside the memory that begins at {entry.start:#x}")
-    known = state.exports.of_source(mapping)
+    if found.start != start:
+        raise invalid_argument(f"{start:#x} lies inside the memory that begins at {found.start:#x}")
+    if isinstance(found, Allocation) and found.kind not in _EXPORTED_KINDS:
+        raise invalid_argument(
+            f"the memory at {start:#x} is {found.kind.value} memory, which has no handle; expected"
+            " device or host memory"
+        )
+    return found
+
+
+def _is_there(source: Source) -> bool:
+    """Return whether memory is neither about to come nor about to go."""
+    if isinstance(source, Mapping):
+        return source.phase is MappingPhase.THERE
+    if isinstance(source, Allocation):
+        return not source.leaving
+    return not source.destroyed
+
+
+async def _get_plain(state: DriverState, source: Source) -> bytes:
+    """Return the one handle of some memory."""
+    known = state.exports.of_source(source)
     if known is None:
-        device = state.devices[mapping.physical.device]
-        known = await _export(state, device, start, mapping.size, mapping)
-        # Another thread may have made the mapping's one handle meanwhile.
-        first = state.exports.of_source(mapping)
-        if first is None and mapping.phase is MappingPhase.THERE:
-            state.exports.add(known)
-            return known.handle
-        await revoke(state, known)
-        if first is None:
-            raise invalid_argument(f"the memory at {start:#x} was unmapped by another thread")
-        known = first
+        made = await _export(state, source)
+        # Another thread may have made the one handle meanwhile.
+        known = state.exports.of_source(source)
+        if known is None and _is_there(source):
+            state.exports.add(made)
+            return made.handle
+        await revoke(state, made)
+        if known is None:
+            raise invalid_argument(f"{_name_of(source)} was unmapped or freed by another thread")
     known.uses += 1
     return known.handle
 
 
-async def _get_window(state: DriverState, start: int, size: int) -> bytes:
-    """Return a new handle for a window."""
-    check_extension(state.devices[0], Extension.EXT_IPC_PHYS_MEM_HANDLE_RANGE)
-    if size <= 0:
-        raise invalid_size(f"the range descriptor's size is {size}, expected more than 0")
-    target = _check_window(state, start, size)
-    export = await _export(state, target, start, size, None)
-    state.exports.add(export)
-    return export.handle
-
-
-def _check_window(state: DriverState, start: int, size: int) -> DeviceState:
-    """Return the device whose objects are mapped along a window.
-
-    Raises:
-        ZeError: opened or foreign memory anywhere in it (first), a hole at its start, and what
-            `_check_objects` finds.
-    """
-    end = start + size
-    if end > ADDRESS_LIMIT:
-        raise address_not_found(f"{size:#x} bytes at {start:#x} pass the end of the address space")
-    if (other := next(state.imports.overlapping(start, end), None)) is not None:
-        raise invalid_argument(
-            f"the memory at {other.value.pointer:#x} was opened from a handle, and is no reserved"
-            " memory of this process"
+async def _export(state: DriverState, source: Source) -> OwnExport:
+    """Export some memory as a whole."""
+    command: Export | ExportObject
+    if isinstance(source, Mapping):
+        device = state.devices[source.physical.device]
+        command = Export(request=0, vmid=device.vmid, va=source.start, size_bytes=source.size)
+    else:
+        device = state.devices[source.device]
+        command = ExportObject(
+            request=0, object_id=source.object_id, object_offset=0, size_bytes=source.size
         )
-    entry = state.mappings.at(start)
-    if entry is None:
-        raise address_not_found(f"no physical memory is mapped at {start:#x}")
-    device = state.devices[entry.value.physical.device]
-    if len(state.devices) > 1 or state.profile is Profile.INTEL:
-        _check_objects(state, start, end)
-    return device
-
-
-def _check_objects(state: DriverState, start: int, end: int) -> None:
-    """Check what the one device that exports a window cannot see; it finds holes by itself.
-
-    Raises:
-        ZeError: a hole, objects of two devices; both kinds of objects with profile `intel`.
-    """
-    if (hole := state.mappings.first_gap(start, end)) is not None:
-        raise address_not_found(f"no physical memory is mapped at {hole:#x}")
-    objects = {entry.value.physical for entry in state.mappings.overlapping(start, end)}
-    if len({source.device for source in objects}) > 1:
-        raise invalid_argument("the window shows physical memory of more than one device")
-    kinds = {source.kind for source in objects}
-    if state.profile is Profile.INTEL and kinds == set(PhysicalKind):
-        raise invalid_argument("the window shows physical memory of both device and host")
-
-
-async def _export(
-    state: DriverState, device: DeviceState, start: int, size: int, mapping: Mapping | None
-) -> OwnExport:
-    """Export a window at the device and make the handle that names it."""
-    command = Export(request=0, vmid=device.vmid, va=start, size_bytes=size)
     try:
-        exported = await call(device.index, command, Exported)
+        return await make_export(state, device, command, ExportKind.ALLOCATION, source)
     except Refusal as refusal:
-        doing = f"the export of {size:#x} bytes at {start:#x}"
-        meanings = _WINDOW_MEANINGS if mapping is None else _PLAIN_MEANINGS
-        raise failed(refusal, doing, meanings) from refusal
-    named = Named(
-        token=exported.token,
-        kind=ExportKind.RANGE if mapping is None else ExportKind.ALLOCATION,
-        device=device.index,
-        emulator_id=state.emulator_id,
-        offset=exported.window_offset,
-        size=size,
-    )
-    ticket = await MakeTicket(build_ticket(named))
-    if isinstance(ticket, str):
-        await call(device.index, ExportPut(request=0, token=named.token), Done)
-        raise out_of_host_memory(f"the handle's descriptor cannot be made: {ticket}")
-    handle = build_handle(named, ticket.descriptor, state.facts.pid)
-    return OwnExport(named, handle, ticket, mapping)
+        raise failed(refusal, f"the export of {_name_of(source)}", _MEANINGS) from refusal
+
+
+def _name_of(source: Source) -> str:
+    if isinstance(source, PhysicalObject):
+        return f"physical memory {source.id}"
+    return f"the memory at {source.start:#x}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from firmware.abi.control import ReleaseMode
-from hostdriver.api.exporting import revoke
 from hostdriver.api.validation import check_pointer
 from hostdriver.core.allocations import holder_of
 from hostdriver.core.failures import invalid_argument
+from hostdriver.core.handles import revoke
 from hostdriver.core.releasing import unmake
 from hostdriver.core.results import Refusal, failed
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from firmware.abi.control import Map, Unmap
 from firmware.abi.ids import ALL_RIGHTS, Rights
 from firmware.abi.replies import Mapped
-from hostdriver.api.exporting import revoke
 from hostdriver.api.validation import (
     check_access,
     check_alignment,
@@ -20,6 +19,7 @@ from hostdriver.api.validation import (
 from hostdriver.core.calls import call
 from hostdriver.core.enums import MemoryAccessAttribute
 from hostdriver.core.failures import invalid_argument, out_of_host_memory
+from hostdriver.core.handles import revoke
 from hostdriver.core.physical import Mapping, MappingPhase, PhysicalKind
 from hostdriver.core.questions import MapDescriptor, ProtectNone
 from hostdriver.core.results import Refusal, failed

@@ -124,6 +124,9 @@ def _memory_at(state: DriverState, address: int) -> tuple[bool, int]:
         return allocation.is_host_visible, allocation.start + allocation.size
     if (entry := state.mappings.at(address)) is not None:
         return entry.value.physical.kind is PhysicalKind.HOST, entry.end
+    if (opened := state.imports.at(address)) is not None:
+        shown = opened.value.shown.at(address)
+        return shown is not None, opened.end if shown is None else shown.end
     raise address_not_found(f"no memory of this driver is at {address:#x}")
 
 

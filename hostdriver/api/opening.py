@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from firmware.abi.control import ExportClose, ExportOpen
 from firmware.abi.extensions import Extension
-from firmware.abi.ids import ALL_RIGHTS, PAGE_SIZE, VA_LIMIT
+from firmware.abi.ids import ALL_RIGHTS, PAGE_SIZE, VA_LIMIT, Rights
 from firmware.abi.ipc import ExportKind, Ticket
 from firmware.abi.replies import Done, Opened
 from firmware.abi.status import Status
@@ -18,9 +18,11 @@ from hostdriver.core.enums import IpcMemoryFlags
 from hostdriver.core.failures import invalid_argument, out_of_host_memory, unknown
 from hostdriver.core.ipc import ByDescriptor, Named, Nonsense, settle, understand
 from hostdriver.core.physical import Import, page_size_for
-from hostdriver.core.questions import ReadTicket
+from hostdriver.core.questions import ProtectNone, ReadTicket
 from hostdriver.core.results import Refusal, ZeResult, failed
+from hostdriver.core.undo import Undo
 from hostdriver.core.vaspace import align_up
+from hostdriver.core.visible import show_files
 
 if TYPE_CHECKING:
     from hostdriver.core.state import DeviceState, DriverState
@@ -51,12 +53,21 @@ async def open_handle(state: DriverState, device: int | None, handle: bytes, fla
     place = await take_addresses(state, size, page_size_for(size))
     if place is None:
         raise out_of_host_memory(f"no address space is left for {size:#x} bytes")
+    undo = Undo()
+    undo.add(lambda: give_addresses(state, place))
+    opened: Opened | None = None
     try:
-        opened = await _open(target, named, place)
-    except BaseException as error:
-        await _undo(state, place, error)
+        opened = await _open(target, named, place, undo)
+        shown = await show_files(target, opened.import_id, opened.file_count, place)
+    except Exception as error:
+        await undo.run()
         if isinstance(error, Refusal):
             raise failed(error, "the handle cannot be opened", _MEANINGS) from error
+        raise
+    except BaseException:
+        # Nothing more may be asked, so what is open already stays: its addresses are still taken.
+        if opened is None and place.in_arena:
+            await give_addresses(state, place)
         raise
     opening = Import(
         device=target.index,
@@ -66,6 +77,8 @@ async def open_handle(state: DriverState, device: int | None, handle: bytes, fla
         pointer=place.va + named.offset,
         size=named.size,
         in_arena=place.in_arena,
+        id=state.next_id(),
+        shown=shown,
     )
     state.imports.insert(opening.start, opening.end, opening)
     return opening.pointer
@@ -96,6 +109,8 @@ async def close_handle(state: DriverState, ptr: int | None) -> None:
         if isinstance(error, Refusal):
             raise failed(error, f"the memory at {pointer:#x} cannot be closed") from error
         raise
+    if len(opening.shown):
+        await ProtectNone(opening.start, opening.reserved)
     state.imports.remove(opening.start)
     await give_addresses(state, Place(opening.start, opening.reserved, opening.in_arena))
 
@@ -131,19 +146,22 @@ def _check_named(named: Named, device: DeviceState) -> None:
         )
 
 
-async def _open(device: DeviceState, named: Named, place: Place) -> Opened:
-    command = ExportOpen(
-        request=0,
-        vmid=device.vmid,
-        rights=ALL_RIGHTS,
-        token=named.token,
-        va=place.va,
-        size_bytes=named.size,
-        window_offset=named.offset,
-    )
-    opened = await call(device.index, command, Opened)
-    if opened.va != place.va or opened.mapped_size > place.size:
+async def _open(device: DeviceState, named: Named, place: Place, undo: Undo) -> Opened:
+    """Open at the device, with all rights that the memory has; `undo` knows how to close it."""
+    try:
+        opened = await _open_with(device, named, place, ALL_RIGHTS)
+    except Refusal as refusal:
+        if refusal.status is not Status.BAD_RIGHTS:
+            raise
+        opened = await _open_with(device, named, place, Rights.READ)
+
+    async def close() -> None:
         await call(device.index, ExportClose(request=0, import_id=opened.import_id), Done)
+        if opened.file_count:
+            await ProtectNone(place.va, place.size)
+
+    undo.add(close)
+    if opened.va != place.va or opened.mapped_size > place.size:
         raise unknown(
             f"the device mapped {opened.mapped_size:#x} bytes at {opened.va:#x}, expected at most"
             f" {place.size:#x} at {place.va:#x}"
@@ -151,7 +169,14 @@ async def _open(device: DeviceState, named: Named, place: Place) -> Opened:
     return opened
 
 
-async def _undo(state: DriverState, place: Place, error: BaseException) -> None:
-    """Give the addresses back, unless the coroutine may not ask any more."""
-    if place.in_arena or isinstance(error, Exception):
-        await give_addresses(state, place)
+async def _open_with(device: DeviceState, named: Named, place: Place, rights: Rights) -> Opened:
+    command = ExportOpen(
+        request=0,
+        vmid=device.vmid,
+        rights=rights,
+        token=named.token,
+        va=place.va,
+        size_bytes=named.size,
+        window_offset=named.offset,
+    )
+    return await call(device.index, command, Opened)

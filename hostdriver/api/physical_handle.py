@@ -23,6 +23,11 @@ class PhysicalMem:
         return f"<PhysicalMem {record.id}: {record.size:#x} bytes on the {record.kind.value}>"
 
 
+def memory_of(pointer: int | PhysicalMem | None) -> int | PhysicalObject | None:
+    """Return a pointer as it is; or the record behind a handle that stands in its place."""
+    return pointer.record if isinstance(pointer, PhysicalMem) else pointer
+
+
 def record_of(handle: PhysicalMem | None) -> PhysicalObject | None:
     """Return the record behind a handle, which may be null."""
     return None if handle is None else handle.record

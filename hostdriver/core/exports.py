@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, TypeAlias, final
 
 from hostdriver.core.ipc import Named, token_of
 
@@ -11,8 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hostdriver.core.allocations import Allocation
-    from hostdriver.core.physical import Mapping
+    from hostdriver.core.physical import Mapping, PhysicalObject
     from hostdriver.core.questions import TicketFile
+
+    Source: TypeAlias = Mapping | Allocation | PhysicalObject
+    """Memory that has one handle, however often it is asked for."""
 
 
 @final
@@ -23,7 +26,7 @@ class OwnExport:
     named: Named
     handle: bytes
     ticket: TicketFile
-    source: Mapping | Allocation | None
+    source: Source | None
     """The memory whose one handle it is; None for a window, where every get makes another."""
     uses: int = 1
     """Gets without a put."""
@@ -33,15 +36,15 @@ class OwnExport:
 class ExportTable:
     """The live exports of one process.
 
-    Owner: the driver state. Invariants: every export stands under its token; a mapping or
-    allocation has at most one export; `uses` is above zero.
+    Owner: the driver state. Invariants: every export stands under its token; a source
+    has at most one export; `uses` is above zero.
     """
 
     __slots__ = ("_by_identity", "_by_source", "_by_token")
 
     def __init__(self) -> None:
         self._by_token: dict[bytes, OwnExport] = {}
-        self._by_source: dict[Mapping | Allocation, OwnExport] = {}
+        self._by_source: dict[Source, OwnExport] = {}
         self._by_identity: dict[tuple[int, int], OwnExport] = {}
 
     def __len__(self) -> int:
@@ -65,8 +68,8 @@ class ExportTable:
         if export.source is not None and self._by_source.get(export.source) is export:
             del self._by_source[export.source]
 
-    def of_source(self, source: Mapping | Allocation) -> OwnExport | None:
-        """Return the one export of a mapping or an allocation."""
+    def of_source(self, source: Source) -> OwnExport | None:
+        """Return the one export of some memory."""
         return self._by_source.get(source)
 
     def of_handle(self, handle: bytes) -> OwnExport | None:
@@ -92,4 +95,4 @@ class ExportTable:
                 raise AssertionError(f"the ticket of token {token.hex()} is unknown")
         for source, export in self._by_source.items():
             if self._by_token.get(export.named.token) is not export:
-                raise AssertionError(f"the export of the memory at {source.start:#x} is gone")
+                raise AssertionError(f"the export of {source} is gone")

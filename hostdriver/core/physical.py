@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, final
 
 from firmware.abi.ids import PAGE_SIZE
 from hostdriver.core.allocations import PeerObject
+from hostdriver.core.intervals import IntervalMap
 
 MEDIUM_PAGE: Final = 64 << 10
 LARGE_PAGE: Final = 2 << 20
@@ -109,7 +110,16 @@ class Import:
     size: int
     """Bytes of the window."""
     in_arena: bool
+    id: int = 0
+    """Number that the process never uses again."""
+    shown: IntervalMap[None] = field(default_factory=IntervalMap[None])
+    """Addresses that the CPU may use: what stands in host memory."""
     leaving: bool = False
+
+    @property
+    def is_host_visible(self) -> bool:
+        """Whether all of it stands in host memory."""
+        return self.shown.first_gap(self.pointer, self.pointer + self.size) is None
 
     @property
     def end(self) -> int:

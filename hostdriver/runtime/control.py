@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast, final
 
 from firmware.abi.handshake import DescriptorNote
-from firmware.abi.replies import Allocated, ObjectCreated, Reply, decode_reply
+from firmware.abi.replies import Allocated, FilesTold, ObjectCreated, Reply, decode_reply
 from firmware.abi.rings import CONSUMER_SLEEPERS, CONTROL_QUEUE, TAIL, U32_MASK
 from firmware.link.descriptors import DescriptorsLost
 from firmware.link.errors import ContractError, LinkError, LinkLost
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from firmware.link.carrier import Carrier
     from firmware.link.ends import HostEnd
 
+_WITH_DESCRIPTORS: Final = (ObjectCreated, Allocated, FilesTold)
 _REQUEST: Final = slice(4, 8)
 
 
@@ -244,7 +245,7 @@ def answer_of(reply: Reply, payload: bytes, carrier: Carrier) -> Answer:
     Raises:
         ZeError: the session has ended.
     """
-    expected = reply.descriptors if isinstance(reply, ObjectCreated | Allocated) else 0
+    expected = reply.descriptors if isinstance(reply, _WITH_DESCRIPTORS) else 0
     if not expected:
         return Answer(reply, payload)
     try:

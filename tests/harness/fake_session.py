@@ -8,7 +8,6 @@ sessions on one `FakeDevice` share its exports, as two processes do.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from firmware.abi import control as c
@@ -21,6 +20,7 @@ from hostdriver.core.results import ZeError
 from hostdriver.core.state import DeviceFacts, DriverState, ProcessFacts, begin
 from hostdriver.core.vaspace import VaSpace
 from tests.harness.blocks import spec_block, superblock
+from tests.harness.fake_exports import SHARING, FakeDevice
 from tests.harness.replies import allocated, fault, object_created, refused, released
 
 __all__ = [
@@ -41,19 +41,6 @@ T = TypeVar("T")
 ARENA = (0x1000_0000_0000, 1 << 40)
 OUTSIDE = (0x5000_0000_0000, 1 << 40)
 RING_OFFSET = 0x4000
-
-
-@dataclass(slots=True)
-class FakeDevice:
-    """What the sessions of one device share: its exports."""
-
-    exports: dict[bytes, c.Export] = field(default_factory=dict)
-    last: int = 0
-
-    def number(self) -> int:
-        """Return a new number."""
-        self.last += 1
-        return self.last
 
 
 class Memory:
@@ -136,7 +123,10 @@ class FakeSession:
                 raise scripted
             return q.Answer(scripted) if isinstance(scripted, r.Reply) else scripted
         if isinstance(question, q.Control):
-            return self._control(question.command)
+            command = question.command
+            if isinstance(command, SHARING):
+                return self.device.answer(command, self.mapped)
+            return self._control(command)
         return self._plain(question)
 
     def _plain(self, question: q.AnyQuestion) -> object:
@@ -241,8 +231,6 @@ class FakeSession:
                     ring_offset=RING_OFFSET,
                     entry_count=command.entry_count,
                 )
-            case c.Export() | c.ExportOpen() | c.ExportPut():
-                reply = self._ipc(command, head)
             case _:
                 reply = r.Done(**head)
         return q.Answer(reply, b"", descriptors)
@@ -255,37 +243,6 @@ class FakeSession:
                 self.mapped.remove(entry.start)
             if isinstance(command, c.Map):
                 self.mapped.insert(command.va, end, None)
-
-    def _ipc(self, command: c.Export | c.ExportOpen | c.ExportPut, head: dict[str, Any]) -> r.Reply:
-        exports = self.device.exports
-        if isinstance(command, c.Export):
-            hole = self.mapped.first_gap(command.va, command.va + command.size_bytes)
-            if hole is not None:
-                return refused(c.Export, Status.NOT_MAPPED, hole)
-            token = self.device.number().to_bytes(16, "little")
-            exports[token] = command
-            return r.Exported(
-                **head,
-                token=token,
-                size_bytes=command.size_bytes,
-                window_offset=command.va % 4096,
-                object_count=1,
-                device_index=0,
-            )
-        if command.token not in exports:
-            return refused(type(command), Status.BAD_TOKEN)
-        if isinstance(command, c.ExportPut):
-            del exports[command.token]
-            return r.Done(**head)
-        return r.Opened(
-            **head,
-            import_id=self.device.number(),
-            va=command.va,
-            mapped_size=-(-(command.window_offset + command.size_bytes) // 4096) * 4096,
-            window_offset=command.window_offset,
-            size_bytes=command.size_bytes,
-            object_count=1,
-        )
 
 
 class Steps(Generic[T]):

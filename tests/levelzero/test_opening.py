@@ -316,6 +316,7 @@ def test_device_that_maps_elsewhere_is_not_believed(peer: Peer) -> None:
         window_offset=0,
         size_bytes=SIZE,
         object_count=1,
+        file_count=0,
     )
     peer.session.script(ExportOpen, reply)
 

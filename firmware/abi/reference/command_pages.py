@@ -5,6 +5,7 @@ from typing import Final
 from firmware.abi.control import (
     CONTROL_COMMANDS,
     ControlCommand,
+    FileExtent,
     InvalidateScope,
     MapExtent,
     ObjectFlags,
@@ -119,6 +120,7 @@ COMMAND_PAGES: Final = (
             _CONTROL_TYPES,
             MapExtent,
             RangeExtent,
+            FileExtent,
             TranslationExtent,
             "## Enumerations and flags",
             ObjectKind,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hostdriver.api import exporting, opening
 from hostdriver.api.contexts.base import ContextBase
+from hostdriver.api.physical_handle import memory_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from hostdriver.api.device import Device
+    from hostdriver.api.physical_handle import PhysicalMem
     from hostdriver.api.structures import ChainedDesc, UnknownDesc
 
 
@@ -21,15 +23,17 @@ class Sharing(ContextBase):
 
     __slots__ = ()
 
-    def mem_get_ipc_handle(self, ptr: int | None) -> bytes:
-        """Return the 64 bytes that name the memory which begins at `ptr`."""
-        return self.run(lambda state: exporting.get_handle(state, ptr))
+    def mem_get_ipc_handle(self, ptr: int | PhysicalMem | None) -> bytes:
+        """Return the 64 bytes that name the memory which begins at `ptr`, or a physical object."""
+        source = memory_of(ptr)
+        return self.run(lambda state: exporting.get_handle(state, source))
 
     def mem_get_ipc_handle_with_properties(
-        self, ptr: int | None, p_next: Sequence[ChainedDesc | UnknownDesc] = ()
+        self, ptr: int | PhysicalMem | None, p_next: Sequence[ChainedDesc | UnknownDesc] = ()
     ) -> bytes:
         """Return 64 bytes that name memory; with a range descriptor, any window from `ptr` on."""
-        return self.run(lambda state: exporting.get_handle(state, ptr, p_next))
+        source = memory_of(ptr)
+        return self.run(lambda state: exporting.get_handle(state, source, p_next))
 
     def mem_put_ipc_handle(self, handle: Buffer) -> None:
         """Give a handle back: it opens no more."""
