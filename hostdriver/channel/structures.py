@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hostdriver.channel.specs import StructureSpec
 
 MOST_LINKS: Final = 64
+_TAG_BYTES: Final = 4
 _TAG_MASK: Final = 0xFFFF_FFFF
 
 
@@ -58,7 +59,8 @@ def read_structure(reader: Reader, name: str) -> Structure:
         MalformedMessageError: the message is shorter.
     """
     spec = interface().structures[name]
-    structure = _parse(spec, reader.raw(spec.size))
+    data = reader.raw(spec.size)
+    structure = _parse(spec, data, _tag_of(spec, data))
     if spec.is_chain:
         structure.chain = read_chain(reader)
     return structure
@@ -93,12 +95,21 @@ def write_structure(writer: Writer, structure: Structure) -> None:
                 writer.raw(_build(link.spec, link.values))
 
 
-def _parse(spec: StructureSpec, data: bytes, stype: int | None = None) -> Structure:
+def _tag_of(spec: StructureSpec, data: bytes) -> int:
+    """Return the tag that a program wrote, where it is one of the structure's; else its first.
+
+    A few structures have two tags, which change what members mean; real programs leave it 0.
+    """
+    tag = int.from_bytes(data[:_TAG_BYTES], "little") if spec.is_tagged else 0
+    return tag if interface().by_tag.get(tag) is spec else spec.stype
+
+
+def _parse(spec: StructureSpec, data: bytes, stype: int) -> Structure:
     values: dict[str, int | bytes] = {}
     for each in spec.fields:
         part = data[each.offset : each.offset + each.size]
         values[each.name] = part if each.is_bytes else int.from_bytes(part, "little")
-    return Structure(spec.stype if stype is None else stype, spec, values)
+    return Structure(stype, spec, values)
 
 
 def _build(spec: StructureSpec, values: dict[str, int | bytes]) -> bytes:

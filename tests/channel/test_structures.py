@@ -39,6 +39,14 @@ def test_a_structure_has_its_values_by_name_and_its_chain_in_order() -> None:
     assert structure.chain[1].spec is None
 
 
+@pytest.mark.parametrize(("tag", "kept"), [(3, 3), (0x20006, 0x20006), (0, 3), (0x16, 3)])
+def test_a_structure_with_two_tags_keeps_the_one_that_was_meant(tag: int, kept: int) -> None:
+    spec = interface().structures["ze_device_properties_t"]
+    data = tag.to_bytes(4, "little").ljust(spec.size, b"\0")
+
+    assert read_structure(Reader(data + bytes(8)), spec.name).stype == kept
+
+
 def test_a_filled_structure_is_written_where_its_members_stand() -> None:
     name = "ze_driver_extension_properties_t"
     spec = interface().structures[name]

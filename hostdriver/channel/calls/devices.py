@@ -11,6 +11,7 @@ from hostdriver.api.device_structures import DeviceImageProperties
 from hostdriver.api.queue_groups import queue_groups
 from hostdriver.channel.convert import fill, requested
 from hostdriver.core.results import ZeResult
+from hostdriver.core.structure_types import StructureType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from hostdriver.channel.arguments import Arguments
     from hostdriver.channel.names import Names
     from hostdriver.core.state import DeviceState, DriverState
+
+
+_NANOSECONDS: Final = 1_000_000_000
 
 
 async def _get(_: DriverState, names: Names, call: Arguments) -> None:
@@ -38,7 +42,11 @@ async def _get_properties(state: DriverState, names: Names, call: Arguments) -> 
     record = names.record(call.handle("hDevice"))
     structure = call.structure("pDeviceProperties")
     identity = Identity(record.device, record.sub_device, is_part=record.is_part)
-    fill(structure, await device_queries.get_properties(state, identity, requested(structure)))
+    found = await device_queries.get_properties(state, identity, requested(structure))
+    fill(structure, found)
+    if structure.stype == StructureType.DEVICE_PROPERTIES:
+        # In nanoseconds, where its younger tag means ticks a second.
+        structure.fill(timerResolution=_NANOSECONDS // found.timer_resolution)
 
 
 async def _get_memory_properties(state: DriverState, names: Names, call: Arguments) -> None:

@@ -34,6 +34,11 @@ int main(void)
     DO(zeDeviceGetProperties(the_device, &device));
     REQUIRE(usable.currUsableMemSize > 0 && usable.currUsableMemSize <= device.maxMemAllocSize);
     REQUIRE(device.pNext == &unknown && unknown.pNext == &usable);
+    REQUIRE(device.timerResolution == 1); /* nanoseconds */
+    device.stype = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2;
+    DO(zeDeviceGetProperties(the_device, &device));
+    REQUIRE(device.timerResolution == 1000000000); /* ticks a second */
+    device.stype = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES;
     count = 1;
     DO(zeDeviceGetMemoryProperties(the_device, &count, &memory));
     REQUIRE(count == 1 && memory.totalSize >= usable.currUsableMemSize);
