@@ -63,6 +63,10 @@ class Carrier(Protocol):
         """
         ...
 
+    def renew(self) -> None:
+        """Forget the threads that were inside: a child after fork has none of them."""
+        ...
+
     def close(self) -> None:
         """Close what was not taken; a second call does nothing."""
         ...
@@ -186,6 +190,10 @@ class SocketCarrier:
                 received = Received(received.note, Descriptors(), text)
             self._stash.put(received)
 
+    def renew(self) -> None:
+        """Make a new lock (see `Carrier`)."""
+        self._lock = threading.Lock()
+
     def close(self) -> None:
         """Close what was not taken; the socket is its owner's."""
         with self._lock:
@@ -249,6 +257,9 @@ class ListCarrier:
         if self._incoming.closed and not len(self._stash):
             raise LinkLost("the peer closed its end")
         return self._stash.take(request)
+
+    def renew(self) -> None:
+        """Do nothing: there is no lock (see `Carrier`)."""
 
     def close(self) -> None:
         """Close what was not taken."""

@@ -75,6 +75,11 @@ class HostEnd:
     waiter: Waiter
     doorbells: Doorbells
 
+    def abandon(self) -> None:
+        """Close a child's copy after fork; threads of the parent may have been inside."""
+        self.carrier.renew()
+        self.close()
+
     def close(self) -> None:
         """Close everything; a second call does nothing."""
         self.carrier.close()

@@ -14,7 +14,6 @@ from hostdriver.api.contexts.allocations import Allocations
 from hostdriver.api.contexts.copies import Copies
 from hostdriver.api.contexts.sharing import Sharing
 from hostdriver.api.contexts.virtual import VirtualMemory
-from hostdriver.api.validation import check_device
 from hostdriver.core.failures import in_use, invalid_argument
 from hostdriver.core.results import ZeResult
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from hostdriver.api.device import Device
     from hostdriver.core.state import DriverState
 
 
@@ -57,11 +55,11 @@ class Context(Allocations, Copies, Sharing, VirtualMemory):
                 (IN_USE).
         """
 
-        def end(_: DriverState) -> None:
+        def end(state: DriverState) -> None:
             if self.is_default:
                 raise invalid_argument("the default context belongs to the driver")
-            if self.work_count:
-                raise in_use(f"{self.work_count} copies of the context are not done")
+            if count := self.work_count(state):
+                raise in_use(f"{count} copies of the context are not done")
             self.destroyed = True
 
         self.look(end)
@@ -85,14 +83,3 @@ class Context(Allocations, Copies, Sharing, VirtualMemory):
             return ZeResult.ZE_RESULT_SUCCESS
 
         return self.run(ask)
-
-    def system_barrier(self, device: Device | None) -> None:
-        """Return when everybody can see what a device stored before (zeContextSystemBarrier).
-
-        Devices store to the very memory that others look at, so it is there already.
-
-        Raises:
-            ZeError: a device that is null, or not the context's; the context was destroyed.
-        """
-        index = self.index_of(device)
-        self.look(lambda state: check_device(state, index))

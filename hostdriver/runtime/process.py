@@ -13,6 +13,8 @@ from hostdriver.core.results import Refusal, ZeError, failed
 from hostdriver.core.state import DriverState, ProcessFacts, begin, finish
 from hostdriver.core.visibility import read_visibility
 from hostdriver.runtime.discovery import disabled_extensions
+from hostdriver.runtime.interrupts import Interrupts
+from hostdriver.runtime.tickets import drop_ticket
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,13 +83,14 @@ class Process:
 
     def close(self) -> None:
         """End the link: the devices take back everything; a second call does nothing."""
-        with self._lock:
-            self._closed = True
-            attached, self._attached = self._attached, None
-        if attached is not None and attached.pid == os.getpid():
-            with contextlib.suppress(ZeError):
-                attached.runner.run(finish(attached.state))
-            attached.runner.close()
+        with Interrupts():
+            with self._lock:
+                self._closed = True
+                attached, self._attached = self._attached, None
+            if attached is not None and attached.pid == os.getpid():
+                with contextlib.suppress(ZeError):
+                    attached.runner.run(finish(attached.state))
+                attached.runner.close()
 
     def _begin(self) -> Attached:
         disabled = disabled_extensions()
@@ -112,13 +115,15 @@ class Process:
 
 
 def close_descriptors(state: DriverState) -> None:
-    """Close the descriptors of a process's memory, for when nobody may ask questions any more."""
+    """Close a process's memory files and handles, for when nobody may ask questions any more."""
     for physical in state.physical.values():
         if physical.descriptor is not None:
             os.close(physical.descriptor)
     for entry in state.allocations:
         if entry.value.descriptor is not None:
             os.close(entry.value.descriptor)
+    for export in state.exports:
+        drop_ticket(export.ticket)
 
 
 _processes: weakref.WeakSet[Process] = weakref.WeakSet()

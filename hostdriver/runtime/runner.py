@@ -33,13 +33,14 @@ from hostdriver.core.questions import (
     WaitWord,
 )
 from hostdriver.runtime.address_space import AddressSpace, find_missing
+from hostdriver.runtime.interrupts import ALL, Interrupts
 from hostdriver.runtime.tickets import drop_ticket, make_ticket, read_ticket
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
-    from hostdriver.core.questions import Answer, AnyQuestion, ProcessQuestion
+    from hostdriver.core.questions import AnyQuestion, ProcessQuestion
     from hostdriver.runtime.session import Session
 
     Observer: TypeAlias = Callable[[AnyQuestion, object], None]
@@ -62,7 +63,6 @@ class Runner:
         "_changed",
         "_closed",
         "_inside",
-        "_interrupted",
         "_monitor",
         "_pausing",
         "_space",
@@ -88,7 +88,6 @@ class Runner:
         self._space = AddressSpace() if space is None else space
         self._monitor = threading.Lock()
         self._changed = threading.Condition(self._monitor)
-        self._interrupted: set[int] = set()
         self._inside = 0
         self._pausing = 0
         self._closed = False
@@ -101,20 +100,16 @@ class Runner:
     def run(self, operation: Operation[ResultT]) -> ResultT:
         """Carry an operation out and return its result.
 
-        An interrupt (KeyboardInterrupt) while a device answers a command is raised when the
-        operation is over; a second one, or one while work is waited for, at once.
+        An interrupt (KeyboardInterrupt) is raised when the operation is over; a second one while a
+        device answers a command, or one while work is waited for, at once.
 
         Raises:
             ZeError: as the operation does, or the driver was closed.
         """
-        try:
-            return self._drive(operation)
-        finally:
-            if self._interrupted and threading.get_ident() in self._interrupted:
-                self._interrupted.discard(threading.get_ident())
-                raise KeyboardInterrupt
+        with Interrupts() as interrupts:
+            return self._drive(operation, interrupts)
 
-    def _drive(self, operation: Operation[ResultT]) -> ResultT:
+    def _drive(self, operation: Operation[ResultT], interrupts: Interrupts) -> ResultT:
         """Alternate between the coroutine, under the lock, and the answers to its questions."""
         answer: object = None
         error: BaseException | None = None
@@ -136,7 +131,7 @@ class Runner:
             is_inside = True
             answer, error = None, None
             try:
-                answer = self._answer(question)
+                answer = self._answer(question, interrupts)
                 if self.observer is not None:
                     self.observer(question, answer)
             except BaseException as problem:  # noqa: BLE001 - the coroutine is told, and decides
@@ -156,36 +151,53 @@ class Runner:
             while self._inside and time.monotonic() < deadline:
                 self._changed.wait(PAUSE_SECONDS)
             left = not self._inside
-        self.abandon()
+        for session in self.sessions:
+            session.close()
         if left:
             self._space.close()
 
     def abandon(self) -> None:
-        """Close the descriptors and the segment of the links, and nothing else."""
+        """Close a child's copies of descriptors and segments after fork, and nothing else."""
         self._closed = True
         for session in self.sessions:
-            session.close()
+            session.abandon()
 
-    def _answer(self, question: AnyQuestion) -> object:
+    def _answer(self, question: AnyQuestion, interrupts: Interrupts) -> object:
         match question:
-            case Control():
-                return self._control(question)
-            case Submit():
-                return self.sessions[question.device].submit(question.queue, question.commands)
-            case WaitWord():
-                session = self.sessions[question.device]
-                return session.wait(question.word, question.value, question.timeout_seconds)
+            case Control() | Submit() | WaitWord() | Pause():
+                # The device carries out what it was sent, and what it did must not be lost: only a
+                # second interrupt ends that.
+                interrupts.endure(1 if isinstance(question, Control | Submit) else 0)
+                try:
+                    return self._wait_for(question)
+                finally:
+                    interrupts.endure(ALL)
             case Faults():
                 return self.sessions[question.device].take_faults(question.queue)
             case StoreBytes():
                 self._space.store(question.va, question.data)
             case LoadBytes():
                 self._space.load(question.va, question.into)
-            case Pause():
-                self._pause()
             case _:
                 return self._answer_about_process(question)
         return None
+
+    def _wait_for(self, question: Control | Submit | WaitWord | Pause) -> object:
+        """Answer a question that may take long."""
+        if isinstance(question, Pause):
+            self._pause()
+            return None
+        session = self.sessions[question.device]
+        match question:
+            case Control():
+                pending = session.post(
+                    question.command, question.payload, question.room, question.descriptors
+                )
+                return session.collect(question.command, pending)
+            case Submit():
+                return session.submit(question.queue, question.commands)
+            case WaitWord():
+                return session.wait(question.word, question.value, question.timeout_seconds)
 
     def _answer_about_process(self, question: ProcessQuestion) -> object:
         match question:
@@ -213,20 +225,10 @@ class Runner:
                 assert_never(question)
         return None
 
-    def _control(self, question: Control) -> Answer:
-        session = self.sessions[question.device]
-        pending = session.post(
-            question.command, question.payload, question.room, question.descriptors
-        )
-        try:
-            return session.collect(question.command, pending)
-        except KeyboardInterrupt:
-            # The device carries the command out anyway; what it did must not be lost.
-            self._interrupted.add(threading.get_ident())
-            return session.collect(question.command, pending)
-
     def _pause(self) -> None:
         with self._monitor:
             self._pausing += 1
-            self._changed.wait(PAUSE_SECONDS)
-            self._pausing -= 1
+            try:
+                self._changed.wait(PAUSE_SECONDS)
+            finally:
+                self._pausing -= 1

@@ -137,6 +137,10 @@ class Session:
         self._lose(LinkError(reason))
         self._end.peer.close()
 
+    def abandon(self) -> None:
+        """Close a child's copy after fork, whatever threads of the parent were doing."""
+        self._end.abandon()
+
     def close(self) -> None:
         """Close everything; to be called when no thread is inside the session any more."""
         self._end.close()

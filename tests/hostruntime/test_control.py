@@ -164,6 +164,9 @@ class LosingCarrier:
     def take(self, request: int) -> Received | None:
         raise self.error
 
+    def renew(self) -> None:
+        """Do nothing."""
+
     def close(self) -> None:
         """Do nothing."""
 

@@ -1,5 +1,6 @@
 """The blocking runner: every question answered, no two coroutines in between, orderly ends."""
 
+import signal
 import threading
 from typing import Any
 
@@ -262,9 +263,9 @@ class InterruptedSession:
         return self.posted
 
     def collect(self, command: ControlCommand, pending: int) -> q.Answer:
-        if self.interrupts:
+        while self.interrupts:
             self.interrupts -= 1
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
         return q.Answer(done(command))
 
     def hang_up(self, reason: str) -> None:

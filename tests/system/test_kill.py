@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import signal
 import sys
 from typing import TYPE_CHECKING
@@ -17,7 +18,6 @@ from tests.harness.process_client import RawClient
 from tests.harness.victim import GIFT, IN_FLIGHT, PAGE, READY, STEPS, TOKEN, Page
 
 if TYPE_CHECKING:
-    import random
     from pathlib import Path
 
     from tests.harness.children import Child
@@ -68,9 +68,10 @@ def reap(breeder: Child) -> None:
 @pytest.mark.case("D09")
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_two_hundred_clients_killed_at_random_points_cost_nothing(
-    tmp_path: Path, chance: random.Random
-) -> None:
+def test_two_hundred_clients_killed_at_random_points_cost_nothing(tmp_path: Path) -> None:
+    seed = random.SystemRandom().randrange(1 << 32)
+    sys.stdout.write(f"seed {seed}\n")
+    chance = random.Random(seed)
     page_path = tmp_path / "page"
     page_path.write_bytes(bytes(PAGE))
     page = Page(page_path)

@@ -26,7 +26,7 @@ class ContextBase:
     lives.
     """
 
-    __slots__ = ("destroyed", "devices", "driver", "faulted", "is_default", "work_count")
+    __slots__ = ("_working", "destroyed", "devices", "driver", "faulted", "is_default")
 
     def __init__(
         self, driver: Driver, devices: Sequence[Device], *, is_default: bool = False
@@ -41,8 +41,7 @@ class ContextBase:
         """Why its work failed once, in words; whoever sees work of it fail notes it here."""
         self.destroyed = False
         """Whether it has ended."""
-        self.work_count = 0
-        """Calls that wait for work of it now."""
+        self._working: list[DriverState] = []
 
     def run(self, make: Callable[[DriverState], Operation[ResultT]]) -> ResultT:
         """Run an operation of the driver.
@@ -79,7 +78,7 @@ class ContextBase:
 
         async def counted(state: DriverState) -> None:
             self._check()
-            self.work_count += 1
+            self._working.append(state)
             try:
                 await make(state)
             except ZeError as error:
@@ -87,9 +86,16 @@ class ContextBase:
                     self.faulted = self.faulted or error.description
                 raise
             finally:
-                self.work_count -= 1
+                self._working.remove(state)
 
         self.driver.run(counted)
+
+    def work_count(self, state: DriverState) -> int:
+        """Return how many calls wait for work of it now.
+
+        Those of the parent, in whose midst this process was forked, end in the parent alone.
+        """
+        return self._working.count(state)
 
     def _check(self) -> None:
         if self.destroyed:
