@@ -31,7 +31,15 @@ from hostdriver.api.driver_structures import (
     DriverProperties,
 )
 from hostdriver.api.external_structures import ExternalMemmapSysmemExtDesc
-from hostdriver.api.memory_structures import DeviceMemAllocDesc, HostMemAllocDesc
+from hostdriver.api.memory_structures import (
+    DeviceMemAllocDesc,
+    HostMemAllocDesc,
+    MemoryAllocationProperties,
+    MemoryCompressionHintsExtDesc,
+    MemoryFreeExtDesc,
+    RelaxedAllocationLimitsExpDesc,
+    RelaxedAllocationLimitsExtDesc,
+)
 from hostdriver.api.physical_handle import PhysicalMem
 from hostdriver.api.structures import (
     AddressRange,
@@ -172,8 +180,11 @@ __all__ = [
     "MemoryAccessAttribute",
     "MemoryAccessCapFlags",
     "MemoryAdvice",
+    "MemoryAllocationProperties",
     "MemoryAtomicAttrExpFlags",
+    "MemoryCompressionHintsExtDesc",
     "MemoryCompressionHintsExtFlags",
+    "MemoryFreeExtDesc",
     "MemoryType",
     "PciAddress",
     "PciExtProperties",
@@ -182,7 +193,9 @@ __all__ = [
     "PhysicalMemDesc",
     "PhysicalMemFlags",
     "PhysicalMemProperties",
+    "RelaxedAllocationLimitsExpDesc",
     "RelaxedAllocationLimitsExpFlags",
+    "RelaxedAllocationLimitsExtDesc",
     "RelaxedAllocationLimitsExtFlags",
     "StructureType",
     "UnknownDesc",

@@ -4,25 +4,45 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from firmware.abi.extensions import Extension
 from firmware.abi.ids import VA_LIMIT
 from hostdriver.api.external_structures import ExternalMemmapSysmemExtDesc
+from hostdriver.api.memory_structures import (
+    MemoryCompressionHintsExtDesc,
+    RelaxedAllocationLimitsExpDesc,
+    RelaxedAllocationLimitsExtDesc,
+)
 from hostdriver.api.structures import IpcMemHandleTypeExtDesc
 from hostdriver.api.system_memory import (
     find_system_memory,
     import_system_memory,
     refuse_system_memory,
 )
-from hostdriver.api.validation import check_device, check_flags, check_handle_type, read_chain
+from hostdriver.api.validation import (
+    check_device,
+    check_extension,
+    check_flags,
+    check_handle_type,
+    read_chain,
+)
 from hostdriver.core.allocations import AllocationKind
-from hostdriver.core.enums import DeviceMemAllocFlags, HostMemAllocFlags
+from hostdriver.core.enums import (
+    DeviceMemAllocFlags,
+    HostMemAllocFlags,
+    MemoryCompressionHintsExtFlags,
+    RelaxedAllocationLimitsExpFlags,
+    RelaxedAllocationLimitsExtFlags,
+)
 from hostdriver.core.failures import (
     invalid_argument,
+    invalid_enumeration,
     null_pointer,
     unsupported_alignment,
     unsupported_enumeration,
     unsupported_size,
 )
 from hostdriver.core.making import Plan, make
+from hostdriver.core.state import Profile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +53,13 @@ if TYPE_CHECKING:
 
 _DEVICE_BIASES = DeviceMemAllocFlags.BIAS_CACHED | DeviceMemAllocFlags.BIAS_UNCACHED
 _HOST_BIASES = HostMemAllocFlags.BIAS_CACHED | HostMemAllocFlags.BIAS_UNCACHED
-_KNOWN: Final = (IpcMemHandleTypeExtDesc, ExternalMemmapSysmemExtDesc)
+_KNOWN: Final = (
+    IpcMemHandleTypeExtDesc,
+    ExternalMemmapSysmemExtDesc,
+    RelaxedAllocationLimitsExtDesc,
+    RelaxedAllocationLimitsExpDesc,
+    MemoryCompressionHintsExtDesc,
+)
 _UNWRITABLE = HostMemAllocFlags.MEM_READ_ONLY | HostMemAllocFlags.BIAS_WRITE_COMBINED
 
 
@@ -64,14 +90,19 @@ async def allocate_device(
     target = check_device(state, device)
     if desc is None:
         raise null_pointer("device_desc")
-    _check_chain(state, target, desc.p_next)
+    is_relaxed = _check_chain(state, target, desc.p_next)
     refuse_system_memory(state, desc.p_next)
     _check_device_flags(desc)
-    _check_size(target, size)
+    limit = target.spec.vram_size if is_relaxed else target.spec.max_allocation_size
+    _check_size(size, limit)
     _check_alignment(alignment)
     _check_ordinal(desc)
     plan = Plan(
-        kind=AllocationKind.DEVICE, device=target.index, size=size, alignment=max(alignment, 1)
+        kind=AllocationKind.DEVICE,
+        device=target.index,
+        size=size,
+        alignment=max(alignment, 1),
+        owner=target.index,
     )
     return (await make(state, plan)).start
 
@@ -92,14 +123,14 @@ async def allocate_host(
     target = state.devices[0]
     if desc is None:
         raise null_pointer("host_desc")
-    _check_chain(state, target, desc.p_next)
+    is_relaxed = _check_chain(state, target, desc.p_next)
     is_read_only = HostMemAllocFlags.MEM_READ_ONLY in _check_host_flags(desc)
     if (own := find_system_memory(desc.p_next)) is not None:
         _check_alignment(alignment)
         return await import_system_memory(
             state, target, own, size, alignment, read_only=is_read_only
         )
-    _check_size(target, size)
+    _check_size(size, VA_LIMIT if is_relaxed else target.spec.max_allocation_size)
     _check_alignment(alignment)
     plan = Plan(
         kind=AllocationKind.HOST,
@@ -132,11 +163,11 @@ async def allocate_shared(
     if host_desc is None:
         raise null_pointer("host_desc")
     chain = [*device_desc.p_next, *host_desc.p_next]
-    _check_chain(state, target, chain)
+    is_relaxed = _check_chain(state, target, chain)
     refuse_system_memory(state, chain)
     _check_device_flags(device_desc)
     flags = _check_host_flags(host_desc)
-    _check_size(target, size)
+    _check_size(size, VA_LIMIT if is_relaxed else target.spec.max_allocation_size)
     _check_alignment(alignment)
     _check_ordinal(device_desc)
     plan = Plan(
@@ -145,16 +176,50 @@ async def allocate_shared(
         size=size,
         alignment=max(alignment, 1),
         is_read_only=HostMemAllocFlags.MEM_READ_ONLY in flags,
+        owner=device,
     )
     return (await make(state, plan)).start
 
 
 def _check_chain(
     state: DriverState, device: DeviceState, chain: Sequence[ChainedDesc | UnknownDesc]
-) -> None:
+) -> bool:
+    """Check the descriptors of a chain; return whether one lets the size pass its limit."""
+    is_relaxed = False
     for item in read_chain(state, chain, _KNOWN):
-        if isinstance(item, IpcMemHandleTypeExtDesc):
-            check_handle_type(device, item)
+        match item:
+            case IpcMemHandleTypeExtDesc():
+                check_handle_type(device, item)
+            case RelaxedAllocationLimitsExtDesc():
+                check_extension(device, Extension.EXT_RELAXED_ALLOCATION_LIMITS)
+                check_flags(RelaxedAllocationLimitsExtFlags, item.flags, "relaxed limits' flags")
+                is_relaxed |= _relaxes(state, item.flags)
+            case RelaxedAllocationLimitsExpDesc():
+                check_extension(device, Extension.EXP_RELAXED_ALLOCATION_LIMITS)
+                check_flags(RelaxedAllocationLimitsExpFlags, item.flags, "relaxed limits' flags")
+                is_relaxed |= _relaxes(state, item.flags)
+            case MemoryCompressionHintsExtDesc():
+                _check_hints(state, device, item)
+            case _:
+                pass
+    return is_relaxed
+
+
+def _relaxes(state: DriverState, flags: int) -> bool:
+    if not flags and state.profile is Profile.INTEL:
+        raise invalid_argument("relaxed limits' flags are 0, expected MAX_SIZE")
+    return bool(flags)
+
+
+def _check_hints(
+    state: DriverState, device: DeviceState, desc: MemoryCompressionHintsExtDesc
+) -> None:
+    check_extension(device, Extension.EXT_MEMORY_COMPRESSION_HINTS)
+    flags = check_flags(MemoryCompressionHintsExtFlags, desc.flags, "compression hints' flags")
+    if int(flags).bit_count() != 1 and state.profile is Profile.SPEC:
+        raise invalid_enumeration(
+            f"compression hints' flags are {int(flags):#x}, expected COMPRESSED or UNCOMPRESSED"
+        )
 
 
 def _check_device_flags(desc: DeviceMemAllocDesc) -> None:
@@ -174,10 +239,9 @@ def _check_host_flags(desc: HostMemAllocDesc) -> HostMemAllocFlags:
     return flags
 
 
-def _check_size(device: DeviceState, size: int) -> None:
+def _check_size(size: int, limit: int) -> None:
     if size <= 0:
         raise unsupported_size(f"size is {size}, expected more than 0")
-    limit = device.spec.max_allocation_size
     if size > limit:
         raise unsupported_size(f"size is {size:#x}, one allocation may have up to {limit:#x} bytes")
 

@@ -68,7 +68,7 @@ async def reserve(state: DriverState, start: int | None, size: int) -> int:
         place = await take_addresses(state, size, page, hint if fits else 0)
     if place is None:
         raise out_of_host_memory(f"no address space is left for {size:#x} bytes")
-    reservation = Reservation(place.va, size, place.in_arena)
+    reservation = Reservation(place.va, size, place.in_arena, state.next_id())
     state.reservations.insert(place.va, place.va + size, reservation)
     return place.va
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, final
 
@@ -55,8 +55,14 @@ class Allocation:
     """Whether its addresses come from the arena; never for the application's own pages."""
     descriptor: int | None = None
     """Memory file behind what the CPU sees, while the process keeps it open."""
+    owner: int | None = None
+    """Device that the application named for it."""
     peers: tuple[PeerObject, ...] = ()
     """Objects of the other devices, which show the same memory at the same address."""
+    is_read_only: bool = False
+    """Whether devices may only read it."""
+    atomics: dict[int, int] = field(default_factory=dict[int, int])
+    """Atomic access attributes that were set, by device."""
     leaving: bool = False
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, final
@@ -25,7 +26,7 @@ from hostdriver.core.failures import out_of_host_memory
 from hostdriver.core.physical import MEDIUM_PAGE, page_size_for
 from hostdriver.core.questions import CloseDescriptor, MapDescriptor
 from hostdriver.core.releasing import give_deferred_addresses
-from hostdriver.core.results import Refusal, failed
+from hostdriver.core.results import Refusal, ZeError, failed
 from hostdriver.core.undo import Undo
 from hostdriver.core.vaspace import align_up
 
@@ -47,6 +48,8 @@ class Plan:
     """Of the pointer, a power of two."""
     is_read_only: bool = False
     """Whether devices may only read it; host memory only."""
+    owner: int | None = None
+    """Device that the application named for it."""
 
     @property
     def granule(self) -> int:
@@ -133,6 +136,8 @@ async def _make_at(state: DriverState, plan: Plan, place: Place, undo: Undo) -> 
         object_id=created.object_id,
         page_size=min(plan.page_size, created.page_size),
         in_arena=place.in_arena,
+        owner=plan.owner,
+        is_read_only=plan.is_read_only,
         peers=peers,
     )
 
@@ -192,8 +197,9 @@ async def _bring_in(device: DeviceState, plan: Plan, va: int, descriptor: int) -
     )
     try:
         await call(device.index, command, Mapped)
-    except Refusal:
-        await call(device.index, SegmentUnregister(request=0, object_id=number), Done)
+    except Exception:
+        with suppress(Refusal, ZeError):
+            await call(device.index, SegmentUnregister(request=0, object_id=number), Done)
         raise
     return number
 

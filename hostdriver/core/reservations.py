@@ -69,6 +69,8 @@ class Reservation:
     size: int
     in_arena: bool
     """Whether its addresses come from the arena, or from the system for it alone."""
+    id: int
+    """Number that the process never uses again."""
     access: AccessRuns = field(init=False)
     leaving: bool = False
     """A thread is about to free it: nothing new may be mapped in it."""

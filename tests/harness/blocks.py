@@ -24,7 +24,11 @@ def spec_block(**changes: int) -> SpecBlock:
         "page_sizes": 0x40211000,
         "timer_hz": 1_000_000_000,
         "extensions": int(
-            Extension.EXT_EXTERNAL_MEMMAP_SYSMEM
+            Extension.EXP_RELAXED_ALLOCATION_LIMITS
+            | Extension.EXT_EXTERNAL_MEMMAP_SYSMEM
+            | Extension.EXT_MEMORY_COMPRESSION_HINTS
+            | Extension.EXT_MEMORY_FREE_POLICIES
+            | Extension.EXT_RELAXED_ALLOCATION_LIMITS
             | Extension.EXT_IPC_MEM_HANDLE_TYPE
             | Extension.EXT_IPC_PHYS_MEM_HANDLE_RANGE
         ),

@@ -32,7 +32,7 @@ def test_runs_are_what_was_set_last(changes: list[tuple[tuple[int, int], Access]
 
 
 def test_a_fresh_reservation_has_no_access_anywhere() -> None:
-    reservation = Reservation(START, END - START, in_arena=True)
+    reservation = Reservation(START, END - START, in_arena=True, id=1)
 
     assert reservation.access.at(START) == (Access.NONE, END)
 
@@ -42,7 +42,7 @@ def test_a_fresh_reservation_has_no_access_anywhere() -> None:
     [(100, 30, True), (101, 2, True), (99, 3, False), (120, 11, False), (130, 1, False)],
 )
 def test_holds_whole_ranges_only(start: int, size: int, inside: bool) -> None:
-    assert Reservation(START, END - START, in_arena=True).holds(start, size) is inside
+    assert Reservation(START, END - START, in_arena=True, id=1).holds(start, size) is inside
 
 
 def test_check_finds_neighbours_that_should_be_one() -> None:

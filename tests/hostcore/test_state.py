@@ -67,7 +67,9 @@ def with_one_mapping() -> tuple[DriverState, Mapping]:
     mapping = Mapping(0x10_0000, 0x10000, physical, 0)
     physical.mapping_count = 1
     state.physical[1] = physical
-    state.reservations.insert(0x10_0000, 0x11_0000, Reservation(0x10_0000, 0x10000, in_arena=False))
+    state.reservations.insert(
+        0x10_0000, 0x11_0000, Reservation(0x10_0000, 0x10000, in_arena=False, id=1)
+    )
     state.mappings.insert(mapping.start, mapping.end, mapping)
     return state, mapping
 

@@ -1,6 +1,7 @@
 """Allocated memory on a real emulator: who sees which bytes, and what it costs."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -77,3 +78,32 @@ def test_freed_pointer_is_not_mapped_any_more(context: ze.Context) -> None:
         context.memory_read(pointer, 1)
     with fails("ADDRESS_NOT_FOUND"):
         context.host_view(pointer, 1)
+
+
+@pytest.mark.sentence("FREE-08")
+def test_many_threads_allocate_and_free_at_once(
+    context: ze.Context, device: ze.Device, emulator: EmulatorProcess
+) -> None:
+    before = emulator.audit().objects
+    policies = [ze.MemoryFreeExtDesc(ze.DriverMemoryFreePolicyExtFlags(n)) for n in range(3)]
+
+    def work(number: int) -> None:
+        for round_ in range(12):
+            size = 1000 * (number + 1)
+            pointers = [
+                context.mem_alloc_device(device, size),
+                context.mem_alloc_host(size),
+                context.mem_alloc_shared(size),
+            ]
+            mark = bytes([number + 1, round_])
+            for pointer in pointers:
+                context.memory_write(pointer + size - 2, mark)
+            for pointer, desc in zip(pointers, policies, strict=True):
+                assert context.memory_read(pointer + size - 2, 2) == mark
+                context.mem_free_ext(desc, pointer)
+
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(work, range(6)))
+
+    # What is left is what the driver copies with.
+    assert emulator.audit().objects - before <= 6

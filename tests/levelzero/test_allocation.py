@@ -106,6 +106,30 @@ def test_read_only_host_memory_is_read_only_to_the_device(
 
 
 @anyhow
+@pytest.mark.case("A01")
+def test_no_bytes_are_refused_and_one_is_enough(
+    session: FakeSession, state: DriverState, make: type
+) -> None:
+    pointers = [make(session, state, 1) for _ in range(2)]
+
+    with fails("UNSUPPORTED_SIZE"):
+        make(session, state, 0)
+
+    assert len(set(pointers)) == 2
+    assert [memory.get_address_range(state, p) for p in pointers] == [(p, 1) for p in pointers]
+
+
+@anyhow
+@pytest.mark.case("A02")
+@pytest.mark.parametrize("alignment", [3, 24, 4097, 12 << 20, (1 << 21) + 1])
+def test_alignment_that_is_no_power_of_two_is_refused(
+    session: FakeSession, state: DriverState, make: type, alignment: int
+) -> None:
+    with fails("UNSUPPORTED_ALIGNMENT", f"{alignment:#x}"):
+        make(session, state, 1, alignment)
+
+
+@anyhow
 @pytest.mark.parametrize("shift", [0, 4, 12, 16, 21, 23, 30])
 def test_pointer_has_the_alignment_that_was_asked_for(
     session: FakeSession, state: DriverState, make: type, shift: int

@@ -8,20 +8,12 @@ import numpy as np
 
 from device.core.engine.steps import Activity
 from firmware.abi.batch import decode_many
-from firmware.abi.work import (
-    Advise,
-    Copy,
-    CopyRegion,
-    Fill,
-    MemoryWrite,
-    Prefetch,
-    TimestampWrite,
-    WorkCommand,
-    WorkFlags,
-)
+from firmware.abi.work import WORK_COMMANDS, Copy, FenceTimes, WorkCommand, WorkFlags
 from firmware.link.errors import BadTail
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from device.core.engine.queue import WorkQueue
@@ -30,6 +22,8 @@ if TYPE_CHECKING:
 MOST_SCANNED: Final = 4096
 """Commands of one queue that are looked at; of more than that, all count as if they named it."""
 _WORD: Final = 8
+_FIXED: Final[dict[type[WorkCommand], int]] = {FenceTimes: 32}
+"""Sizes of operands that are no word and stand in no field."""
 _CLIENT_FLAG: Final = {
     "source": np.uint16(WorkFlags.CLIENT_SOURCE),
     "destination": np.uint16(WorkFlags.CLIENT_DESTINATION),
@@ -41,21 +35,21 @@ class _Side(NamedTuple):
 
     record: type[WorkCommand]
     field: str
-    size: str | None = "size_bytes"
-    """Field of its size; None for a word, empty for a box."""
+    size: str | int
+    """Field of its size, or its size."""
 
 
-_SIDES: Final = (
-    _Side(Copy, "source"),
-    _Side(Copy, "destination"),
-    _Side(CopyRegion, "source", ""),
-    _Side(CopyRegion, "destination", ""),
-    _Side(Fill, "destination"),
-    _Side(TimestampWrite, "destination", None),
-    _Side(MemoryWrite, "destination", None),
-    _Side(Prefetch, "address"),
-    _Side(Advise, "address"),
-)
+def _sides() -> Iterator[_Side]:
+    for record in WORK_COMMANDS.values():
+        fields = {field.name for field in record.FIELDS}
+        fixed = _FIXED.get(record, _WORD)
+        size = next((name for name in ("size_bytes", "width") if name in fields), fixed)
+        for field in ("source", "destination", "address"):
+            if field in fields:
+                yield _Side(record, field, size)
+
+
+_SIDES: Final = tuple(_sides())
 
 
 def last_naming(queue: WorkQueue, va: int, size: int) -> int:
@@ -107,9 +101,9 @@ def _names(entries: bytes, first: int, end: int) -> NDArray[np.bool_]:
 
 def _length(rows: Rows, side: _Side) -> NDArray[np.uint64]:
     """Return how many bytes from the address of an operand on belong to it."""
-    if side.size is None:
-        return np.full(len(rows), _WORD, np.uint64)
-    if side.size:
+    if isinstance(side.size, int):
+        return np.full(len(rows), side.size, np.uint64)
+    if side.size != "width":
         return np.asarray(rows[side.size], np.uint64)
     one = np.uint64(1)
     columns = ("width", "height", "depth", f"{side.field}_row_pitch", f"{side.field}_slice_pitch")

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hostdriver.api import allocation, freeing, memory
+from hostdriver.api import allocation, atomics, described, freeing, memory, residency
 from hostdriver.api.contexts.base import ContextBase
-from hostdriver.api.memory_structures import DeviceMemAllocDesc, HostMemAllocDesc
+from hostdriver.api.memory_structures import (
+    DeviceMemAllocDesc,
+    HostMemAllocDesc,
+    MemoryAllocationProperties,
+    MemoryFreeExtDesc,
+)
 
 if TYPE_CHECKING:
     from hostdriver.api.device import Device
     from hostdriver.api.structures import AddressRange
+    from hostdriver.core.enums import MemoryAtomicAttrExpFlags
 
 DEVICE_DESC = DeviceMemAllocDesc()
 HOST_DESC = HostMemAllocDesc()
@@ -60,6 +66,44 @@ class Allocations(ContextBase):
         """Free memory that was allocated, and put its handle."""
         self.run(lambda state: freeing.free(state, ptr))
 
+    def mem_free_ext(self, desc: MemoryFreeExtDesc | None, ptr: int | None) -> None:
+        """Free memory by a policy: at once, blocking, or deferred."""
+        self.run(lambda state: freeing.free_ext(state, desc, ptr))
+
+    def mem_get_alloc_properties(self, ptr: int | None) -> MemoryAllocationProperties:
+        """Return what a pointer names; UNKNOWN for memory that is not the driver's."""
+        found = self.look(lambda state: described.get_alloc_properties(state, ptr))
+        return MemoryAllocationProperties(
+            type=found.type,
+            id=found.id,
+            page_size=found.page_size,
+            device=None if found.device is None else self.driver.devices[found.device],
+        )
+
     def mem_get_address_range(self, ptr: int | None) -> AddressRange:
         """Return base and size of the memory that holds a pointer."""
         return self.look(lambda state: memory.get_address_range(state, ptr))
+
+    def mem_set_atomic_access_attribute_exp(
+        self, device: Device | None, ptr: int | None, size: int, attr: int
+    ) -> None:
+        """Set which atomic operations a device may do in a shared allocation."""
+        index = self.index_of(device)
+        self.run(lambda state: atomics.set_attribute(state, index, ptr, size, attr))
+
+    def mem_get_atomic_access_attribute_exp(
+        self, device: Device | None, ptr: int | None, size: int
+    ) -> MemoryAtomicAttrExpFlags:
+        """Return which atomic operations a device may do in a shared allocation."""
+        index = self.index_of(device)
+        return self.look(lambda state: atomics.get_attribute(state, index, ptr, size))
+
+    def make_memory_resident(self, device: Device | None, ptr: int | None, size: int) -> None:
+        """Keep memory where a device reaches it (zeContextMakeMemoryResident)."""
+        index = self.index_of(device)
+        self.look(lambda state: residency.make_resident(state, index, ptr, size))
+
+    def evict_memory(self, device: Device | None, ptr: int | None, size: int) -> None:
+        """Let memory go from where a device reaches it (zeContextEvictMemory)."""
+        index = self.index_of(device)
+        self.look(lambda state: residency.evict(state, index, ptr, size))
