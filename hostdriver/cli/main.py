@@ -51,6 +51,7 @@ COMMANDS: Final = {
         "hostdriver.cli.demo.command", "Two processes share GPU memory, step by step on screen."
     ),
     "run": Entry("hostdriver.cli.run", "Run a Level Zero program on an emulator of its own."),
+    "env": Entry("hostdriver.cli.environment", "Print how programs find the driver."),
     "serve": Entry("hostdriver.cli.serve", "Run an emulator until it is told to end."),
     "status": Entry("hostdriver.cli.status.command", "Show what an emulator is doing."),
     "completion": Entry("hostdriver.cli.completion", "Print completion for a shell."),

@@ -13,18 +13,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
+from hostdriver.cli.environment import environment_for
 from hostdriver.cli.exits import BadInput, CommandError
 from hostdriver.cli.serve import MAX_DEVICES
 from hostdriver.cli.sizes import SIZE
-from hostdriver.clib.build import BuildError, has_loader, library, stand_ins
-from hostdriver.runtime.discovery import SOCKET_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
     from types import FrameType
 
-DRIVERS_VARIABLE: Final = "ZE_ENABLE_ALT_DRIVERS"
-"""Environment variable in which the loader looks for drivers."""
 PASSED_ON: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 NOT_FOUND: Final = 127
 NOT_EXECUTABLE: Final = 126
@@ -82,31 +79,9 @@ def command(
     wanted = Wanted(devices, None if vram is None else str(vram), spec, profile)
     with contextlib.ExitStack() as stack:
         socket = _socket(stack)
-        environment = environment_for(socket)
+        environment = {**os.environ, **environment_for(socket)}
         stack.enter_context(_emulator(wanted, socket))
         return _run(program, environment)
-
-
-def environment_for(socket: Path) -> dict[str, str]:
-    """Return the environment in which programs find the driver and the emulator at `socket`.
-
-    Raises:
-        CommandError: the library cannot be built.
-    """
-    try:
-        environment = {
-            **os.environ,
-            SOCKET_VARIABLE: str(socket),
-            DRIVERS_VARIABLE: str(library()),
-        }
-        if not has_loader():
-            # Nobody else would answer a program that was linked with the loader.
-            before = os.environ.get("LD_LIBRARY_PATH", "")
-            folders = [str(stand_ins()), *([before] if before else [])]
-            environment["LD_LIBRARY_PATH"] = os.pathsep.join(folders)
-    except BuildError as error:
-        raise CommandError(str(error)) from error
-    return environment
 
 
 def _socket(stack: contextlib.ExitStack) -> Path:

@@ -1,0 +1,59 @@
+"""The environment in which programs find the driver, and the command that prints it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from firmware.link.errors import AttachError
+from hostdriver.cli.console import say
+from hostdriver.cli.exits import CommandError
+from hostdriver.clib.build import BuildError, has_loader, library, stand_ins
+from hostdriver.runtime.discovery import SOCKET_VARIABLE, find_socket
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DRIVERS_VARIABLE: Final = "ZE_ENABLE_ALT_DRIVERS"
+"""Environment variable in which the loader looks for drivers."""
+PATH_VARIABLE: Final = "LD_LIBRARY_PATH"
+EPILOG: Final = """\b
+Examples:
+  eval "$(emuzero env)"             programs of this shell find the driver from now on
+  emuzero serve & ./program         on the shared emulator of this user"""
+
+
+def environment_for(socket: Path) -> dict[str, str]:
+    """Return the variables by which programs find the driver and the emulator at `socket`.
+
+    Where no loader is installed the library is found in its place.
+
+    Raises:
+        CommandError: the library cannot be built.
+    """
+    try:
+        variables = {SOCKET_VARIABLE: str(socket), DRIVERS_VARIABLE: str(library())}
+        if not has_loader():
+            before = os.environ.get(PATH_VARIABLE, "")
+            folders = [str(stand_ins()), *([before] if before else [])]
+            variables[PATH_VARIABLE] = os.pathsep.join(folders)
+    except BuildError as error:
+        raise CommandError(str(error)) from error
+    return variables
+
+
+@click.command(epilog=EPILOG)
+def command() -> None:
+    """Print the shell lines by which programs find the driver.
+
+    For those who start emulators themselves; `emuzero run` does all of it for one program.
+    """
+    try:
+        socket = find_socket()
+    except AttachError as error:
+        raise CommandError(str(error)) from error
+    for name, value in environment_for(socket).items():
+        say(f"export {name}={shlex.quote(value)}")
