@@ -26,6 +26,10 @@ static int import_range(const char *text)
     DO(zeMemOpenIpcHandle(the_context, the_device, handle, 0, &pointer));
     DO(zeMemGetAddressRange(the_context, pointer, &base, &size));
     REQUIRE(base == pointer && size == SIZE);
+    /* Host memory is the CPU's at once, over the borders of the objects. */
+    for (size_t index = 0; index < SIZE; index++)
+        REQUIRE(((char *)pointer)[index] == 'a' + (char)((FIRST + index) / PAGE));
+    ((char *)pointer)[0] = '!';
     DO(zeMemCloseIpcHandle(the_context, pointer));
     EXPECT(ZE_RESULT_ERROR_INVALID_ARGUMENT, zeMemCloseIpcHandle(the_context, pointer));
     handle.data[40] ^= 1;
@@ -69,6 +73,7 @@ int main(int count, char **arguments)
     }
     REQUIRE(waitpid(child, &status, 0) == child);
     REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    REQUIRE(((char *)start)[FIRST] == '!');
 
     range.size = 0;
     EXPECT(ZE_RESULT_ERROR_INVALID_SIZE,
