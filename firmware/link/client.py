@@ -18,6 +18,7 @@ from firmware.link.notify import Doorbells
 from firmware.link.peer import Liveness, ProcessPeer
 from firmware.link.runtime_dir import connect_socket
 from firmware.link.segment import Segment
+from firmware.link.sleepers import SharedSleepers
 from firmware.link.waiting import FutexWaiter
 
 if TYPE_CHECKING:
@@ -106,6 +107,12 @@ def attach(
         liveness=liveness,
         waiter=FutexWaiter(segment, liveness.check, lambda: may_spin(words, superblock)),
         doorbells=Doorbells(words, superblock, doorbell),
+        waiter_of=lambda shared: FutexWaiter(
+            shared,
+            liveness.check,
+            lambda: may_spin(words, superblock),
+            sleepers=SharedSleepers(shared.address),
+        ),
     )
 
 

@@ -15,6 +15,8 @@ from firmware.link.layout import check_superblock
 from firmware.link.notify import Doorbells, Notifier
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from firmware.abi.handshake import Welcome
     from firmware.abi.segment import Superblock
     from firmware.link.bells import Bell
@@ -74,6 +76,8 @@ class HostEnd:
     liveness: Liveness
     waiter: Waiter
     doorbells: Doorbells
+    waiter_of: Callable[[Segment], Waiter]
+    """Makes what waits on the words of another memory that several processes share."""
 
     def abandon(self) -> None:
         """Close a child's copy after fork; threads of the parent may have been inside."""

@@ -103,6 +103,7 @@ class LocalLink:
             liveness=Liveness(words, superblock, self._host_peer),
             waiter=StepWaiter(words, step),
             doorbells=Doorbells(words, superblock, self._doorbell),
+            waiter_of=lambda shared: StepWaiter(shared.words, step),
         )
 
     def close(self) -> None:

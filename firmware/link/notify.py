@@ -175,6 +175,14 @@ class Doorbells:
         self._bell.ring()
         return True
 
+    def nudge(self) -> None:
+        """Ring the bell if the device sleeps, after a store that its work waits for.
+
+        To be called after the fence that follows the store.
+        """
+        if self._u32[self._asleep] or self._always:
+            self._bell.ring()
+
     def poke(self) -> None:
         """Ring the bell without a queue: after a store to a register, or to be looked after."""
         self._fence()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from firmware.link.segment import Segment
+    from firmware.link.sleepers import SleeperCounts
     from firmware.link.words import Words
 
 SPIN_SECONDS: Final = 50e-6
@@ -124,6 +125,7 @@ class FutexWaiter:
         alive: Callable[[], None],
         may_spin: Callable[[], bool] | None = None,
         *,
+        sleepers: SleeperCounts | None = None,
         sleep: Callable[[int, int, float], bool] = futex_wait,
         fence: Callable[[], None] = fence,
     ) -> None:
@@ -133,6 +135,7 @@ class FutexWaiter:
             segment: the segment.
             alive: called after each nap; raises LinkLost when waiting has become useless.
             may_spin: whether spinning is worth while now; None for never.
+            sleepers: how sleepers are counted; None where all are threads of one process.
             sleep: what tests replace, as they do `fence`.
             fence: see `sleep`.
         """
@@ -142,7 +145,7 @@ class FutexWaiter:
         self._futex_wait = sleep
         self._fence = fence
         self._may_spin = may_spin if has_two_processors() else None
-        self._sleepers = Sleepers(segment.words)
+        self._sleepers = Sleepers(segment.words) if sleepers is None else sleepers
         self._sleeps_after_failure = 0
         self._sleep_next = 0
         self._spins = 0

@@ -13,6 +13,7 @@ from hostdriver.api import device_abilities
 from hostdriver.api.contexts.allocations import Allocations
 from hostdriver.api.contexts.copies import Copies
 from hostdriver.api.contexts.sharing import Sharing
+from hostdriver.api.contexts.synchronisation import Synchronisation
 from hostdriver.api.contexts.virtual import VirtualMemory
 from hostdriver.core.failures import in_use, invalid_argument
 from hostdriver.core.results import ZeResult
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @final
-class Context(Allocations, Copies, Sharing, VirtualMemory):
+class Context(Allocations, Copies, Sharing, Synchronisation, VirtualMemory):
     """A name under which memory is used; a context manager that destroys it.
 
     Memory belongs to the process: any context of the driver may use, export, close and free what

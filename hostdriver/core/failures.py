@@ -35,9 +35,19 @@ def invalid_size(description: str) -> ZeError:
     return ZeError(ZeResult.ZE_RESULT_ERROR_INVALID_SIZE, description)
 
 
+def invalid_synchronization_object(description: str) -> ZeError:
+    """Return the error for an event or fence that cannot be used here."""
+    return ZeError(ZeResult.ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT, description)
+
+
 def null_handle(name: str) -> ZeError:
     """Return the error for a handle that is null."""
     return ZeError(ZeResult.ZE_RESULT_ERROR_INVALID_NULL_HANDLE, f"{name} is null")
+
+
+def not_ready(description: str) -> ZeError:
+    """Return the answer to a wait whose time was up before it was over."""
+    return ZeError(ZeResult.ZE_RESULT_NOT_READY, description)
 
 
 def null_pointer(name: str) -> ZeError:

@@ -20,6 +20,7 @@ import msgspec
 from firmware.abi.control import ControlCommand
 from firmware.abi.faults import FaultRecord
 from firmware.abi.replies import Reply
+from hostdriver.core.slotmemory import SlotMemory
 
 AnswerT = TypeVar("AnswerT")
 ResultT = TypeVar("ResultT")
@@ -184,6 +185,34 @@ class WaitWord(Question[Waited], frozen=True):
 
 
 @final
+class JoinSlots(Question["SlotMemory | str"], frozen=True):
+    """Map the memory file of a fence pool; the answer is its slots, or why it cannot be done."""
+
+    device: int
+    descriptor: int
+    size: int
+
+
+@final
+class LeaveSlots(Question[None], frozen=True):
+    """Unmap the slots of a fence pool."""
+
+    device: int
+    memory: SlotMemory
+
+
+@final
+class WaitSlot(Question[Waited], frozen=True):
+    """Wait until a slot has a value, or a status, or time is up, or the device is gone."""
+
+    device: int
+    memory: SlotMemory
+    slot: int
+    value: int
+    timeout_seconds: float | None = None
+
+
+@final
 class Faults(Question[tuple[FaultRecord, ...]], frozen=True):
     """Take the fault records that came for one queue."""
 
@@ -223,7 +252,11 @@ class Pause(Question[None], frozen=True):
     """Give way: come back when another coroutine has ended, or after a moment."""
 
 
-DeviceQuestion: TypeAlias = Control | Submit | WaitWord | Faults | StoreBytes | LoadBytes | Pause
+SlotQuestion: TypeAlias = JoinSlots | LeaveSlots | WaitSlot
+"""What concerns fence pools."""
+DeviceQuestion: TypeAlias = (
+    Control | Submit | WaitWord | SlotQuestion | Faults | StoreBytes | LoadBytes | Pause
+)
 """What concerns a device, and the bytes on their way to it."""
 ProcessQuestion: TypeAlias = (
     Reserve

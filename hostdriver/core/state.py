@@ -12,6 +12,8 @@ from firmware.abi.ids import PAGE_SIZE
 from firmware.abi.replies import SpaceCreated
 from hostdriver.core.allocations import Allocation
 from hostdriver.core.calls import call
+from hostdriver.core.eventpools import EventPool
+from hostdriver.core.events import Event
 from hostdriver.core.exports import ExportTable
 from hostdriver.core.intervals import IntervalMap
 from hostdriver.core.lanes import LanePool
@@ -19,6 +21,7 @@ from hostdriver.core.physical import Import, Mapping, PhysicalObject
 from hostdriver.core.questions import CloseDescriptor, DropTicket
 from hostdriver.core.releasing import DeferredPlace
 from hostdriver.core.reservations import Reservation
+from hostdriver.core.slots import PrivateSlots
 from hostdriver.core.vaspace import VaSpace
 from hostdriver.core.visibility import EVERYTHING, Visibility
 
@@ -107,6 +110,10 @@ class DriverState:
     imports: IntervalMap[Import] = field(default_factory=IntervalMap[Import])
     exports: ExportTable = field(default_factory=ExportTable)
     physical: dict[int, PhysicalObject] = field(default_factory=dict[int, PhysicalObject])
+    private_slots: PrivateSlots = field(default_factory=PrivateSlots)
+    events: dict[int, Event] = field(default_factory=dict[int, Event])
+    """Events that were not destroyed, by number."""
+    event_pools: dict[int, EventPool] = field(default_factory=dict[int, EventPool])
     last_id: int = 0
     note: str = ""
     """What the last call ignored, in words."""

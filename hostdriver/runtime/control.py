@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast, final
 
 from firmware.abi.handshake import DescriptorNote
-from firmware.abi.replies import Allocated, FilesTold, ObjectCreated, Reply, decode_reply
+from firmware.abi.replies import (
+    Allocated,
+    FencePoolOpened,
+    FilesTold,
+    ObjectCreated,
+    Reply,
+    decode_reply,
+)
 from firmware.abi.rings import CONSUMER_SLEEPERS, CONTROL_QUEUE, TAIL, U32_MASK
 from firmware.link.descriptors import DescriptorsLost
 from firmware.link.errors import ContractError, LinkError, LinkLost
@@ -32,7 +39,7 @@ if TYPE_CHECKING:
     from firmware.link.carrier import Carrier
     from firmware.link.ends import HostEnd
 
-_WITH_DESCRIPTORS: Final = (ObjectCreated, Allocated, FilesTold)
+_WITH_DESCRIPTORS: Final = (ObjectCreated, Allocated, FencePoolOpened, FilesTold)
 _REQUEST: Final = slice(4, 8)
 
 

@@ -18,6 +18,8 @@ from hostdriver.core.questions import (
     DropTicket,
     Faults,
     FindMissing,
+    JoinSlots,
+    LeaveSlots,
     LoadBytes,
     MakeTicket,
     MapDescriptor,
@@ -30,6 +32,7 @@ from hostdriver.core.questions import (
     ResultT,
     StoreBytes,
     Submit,
+    WaitSlot,
     WaitWord,
 )
 from hostdriver.runtime.address_space import AddressSpace, find_missing
@@ -164,7 +167,7 @@ class Runner:
 
     def _answer(self, question: AnyQuestion, interrupts: Interrupts) -> object:
         match question:
-            case Control() | Submit() | WaitWord() | Pause():
+            case Control() | Submit() | WaitWord() | WaitSlot() | Pause():
                 # The device carries out what it was sent, and what it did must not be lost: only a
                 # second interrupt ends that.
                 interrupts.endure(1 if isinstance(question, Control | Submit) else 0)
@@ -172,6 +175,10 @@ class Runner:
                     return self._wait_for(question)
                 finally:
                     interrupts.endure(ALL)
+            case JoinSlots():
+                return self.sessions[question.device].join(question.descriptor, question.size)
+            case LeaveSlots():
+                self.sessions[question.device].leave(question.memory)
             case Faults():
                 return self.sessions[question.device].take_faults(question.queue)
             case StoreBytes():
@@ -182,7 +189,7 @@ class Runner:
                 return self._answer_about_process(question)
         return None
 
-    def _wait_for(self, question: Control | Submit | WaitWord | Pause) -> object:
+    def _wait_for(self, question: Control | Submit | WaitWord | WaitSlot | Pause) -> object:
         """Answer a question that may take long."""
         if isinstance(question, Pause):
             self._pause()
@@ -198,6 +205,10 @@ class Runner:
                 return session.submit(question.queue, question.commands)
             case WaitWord():
                 return session.wait(question.word, question.value, question.timeout_seconds)
+            case WaitSlot():
+                return session.wait_slot(
+                    question.memory, question.slot, question.value, question.timeout_seconds
+                )
 
     def _answer_about_process(self, question: ProcessQuestion) -> object:
         match question:

@@ -6,7 +6,7 @@ then on everything answers DEVICE_LOST.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, cast, final
 
 from firmware.abi.control import QueueDestroy
 from firmware.abi.replies import QueueCreated, Refused
@@ -18,6 +18,7 @@ from hostdriver.core.questions import Waited
 from hostdriver.core.state import DeviceFacts
 from hostdriver.runtime.control import ControlChannel
 from hostdriver.runtime.faults import FaultReader
+from hostdriver.runtime.slots import JoinedPools
 from hostdriver.runtime.work import WorkRings
 
 if TYPE_CHECKING:
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     from firmware.abi.faults import FaultRecord
     from firmware.link.ends import HostEnd
     from hostdriver.core.questions import Answer, SharedWord
+    from hostdriver.core.slotmemory import SlotMemory
     from hostdriver.runtime.control import Pending
+    from hostdriver.runtime.slots import JoinedSlots
 
 
 @final
@@ -38,7 +41,7 @@ class Session:
     after fork closes its copy, which leaves the parent's as it is.
     """
 
-    __slots__ = ("_control", "_end", "_faults", "_lost", "_work", "facts")
+    __slots__ = ("_control", "_end", "_faults", "_lost", "_pools", "_work", "facts")
 
     def __init__(self, end: HostEnd) -> None:
         """Take over an attached end.
@@ -55,6 +58,7 @@ class Session:
         self._control = ControlChannel(end)
         self._work = WorkRings(end)
         self._faults = FaultReader(end)
+        self._pools = JoinedPools(end)
         self._lost = ""
 
     def post(
@@ -120,6 +124,27 @@ class Session:
         status = words.load32(word.status)
         return Waited(words.load64(word.offset), status)
 
+    def join(self, descriptor: int, size: int) -> JoinedSlots | str:
+        """Map the file of a fence pool; return its slots, or why it cannot be done."""
+        return self._pools.join(descriptor, size)
+
+    def leave(self, slots: SlotMemory) -> None:
+        """Unmap a fence pool that was joined."""
+        self._pools.leave(cast("JoinedSlots", slots))
+
+    def wait_slot(
+        self, slots: SlotMemory, slot: int, value: int, timeout_seconds: float | None
+    ) -> Waited:
+        """Wait until a slot reaches `value`, gets a status, or time is up.
+
+        Raises:
+            ZeError: the session has ended.
+        """
+        try:
+            return cast("JoinedSlots", slots).wait(slot, value, timeout_seconds)
+        except LinkError as error:
+            raise self._lose(error) from error
+
     def take_faults(self, queue_id: int) -> tuple[FaultRecord, ...]:
         """Return the fault records of one queue that were not given out yet.
 
@@ -139,10 +164,12 @@ class Session:
 
     def abandon(self) -> None:
         """Close a child's copy after fork, whatever threads of the parent were doing."""
+        self._pools.close()
         self._end.abandon()
 
     def close(self) -> None:
         """Close everything; to be called when no thread is inside the session any more."""
+        self._pools.close()
         self._end.close()
 
     def _check(self) -> None:

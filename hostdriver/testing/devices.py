@@ -142,7 +142,11 @@ class World:
         self._clients[index, number] = _Client(index, link, connection)
         link.listen(doorbell=lambda: self._rung(index, number))
         self.run()
-        return replace(end, waiter=StepWaiter(end.segment.words, end.liveness, self))
+        return replace(
+            end,
+            waiter=StepWaiter(end.segment.words, end.liveness, self),
+            waiter_of=lambda shared: StepWaiter(shared.words, end.liveness, self),
+        )
 
     def run(self) -> bool:
         """Let every device work until all are at rest; return whether any did anything."""

@@ -61,6 +61,10 @@ def left_by_program(state: DriverState) -> Iterator[str]:
     for physical in state.physical.values():
         kind = physical.kind.value
         yield f"{kind} physical memory {physical.id} of {physical.size:#x} bytes"
+    for pool in state.event_pools.values():
+        yield f"{pool.name} with {len(pool.events)} events"
+    for event in state.events.values():
+        yield event.name
     for export in state.exports:
         yield f"IPC handle, {export.uses} gets without a put"
 

@@ -3,7 +3,7 @@
 from firmware.link.linux._libc import address_of
 from firmware.link.linux.areas import Area, areas_of, maps_path, query_areas, read_areas
 from firmware.link.linux.fence import ORDERS_STORES, fence
-from firmware.link.linux.futex import EVERYBODY, futex_wait, futex_wake
+from firmware.link.linux.futex import EVERYBODY, futex_add, futex_wait, futex_wake
 from firmware.link.linux.memory import (
     SEALS,
     Mapping,
@@ -42,6 +42,7 @@ __all__ = [
     "areas_of",
     "create_memory",
     "fence",
+    "futex_add",
     "futex_wait",
     "futex_wake",
     "has_ended",

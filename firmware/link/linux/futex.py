@@ -11,6 +11,9 @@ from firmware.link.linux._libc import LIBC, LIBC_HELD, SYS_FUTEX, raise_errno
 # Without FUTEX_PRIVATE_FLAG: sleeper and waker are different processes.
 _FUTEX_WAIT: Final = 0
 _FUTEX_WAKE: Final = 1
+_FUTEX_WAKE_OP: Final = 5
+_OP_ADD: Final = 1 << 28
+"""Of FUTEX_WAKE_OP: add bits 12 to 23 (signed) to the second word."""
 EVERYBODY: Final = 0x7FFF_FFFF
 _LOOK_AGAIN: Final = {errno.EAGAIN, errno.EINTR}
 
@@ -30,6 +33,17 @@ _wait = ctypes.CFUNCTYPE(
 )(("syscall", LIBC))
 _wake = ctypes.PYFUNCTYPE(
     ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_int, ctypes.c_int
+)(("syscall", LIBC_HELD))
+
+_add = ctypes.PYFUNCTYPE(
+    ctypes.c_long,
+    ctypes.c_long,
+    ctypes.c_void_p,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_uint32,
 )(("syscall", LIBC_HELD))
 
 
@@ -66,3 +80,17 @@ def futex_wake(address: int, count: int = EVERYBODY) -> int:
     if woken < 0:
         raise OSError(errno.EFAULT, f"futex wake at {address:#x} failed")
     return woken
+
+
+def futex_add(address: int, change: int) -> None:
+    """Add to the u32 at `address` atomically, whoever else adds to it in whatever process.
+
+    Python has no atomic addition; the kernel's FUTEX_WAKE_OP has one. Nobody sleeps on that word,
+    so nobody is woken.
+
+    Raises:
+        OSError: the address is not mapped or not aligned.
+    """
+    operation = _OP_ADD | (change & 0xFFF) << 12
+    if _add(SYS_FUTEX, address, _FUTEX_WAKE_OP, 0, None, address, operation) < 0:
+        raise OSError(errno.EFAULT, f"futex addition at {address:#x} failed")

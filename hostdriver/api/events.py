@@ -1,0 +1,278 @@
+"""The application's handles of events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from hostdriver.api.event_structures import KernelTimestampData, KernelTimestampResult
+from hostdriver.api.validation import check_device
+from hostdriver.core import counters, eventpools, eventwaits
+from hostdriver.core.eventwaits import INFINITE
+from hostdriver.core.failures import invalid_argument, invalid_synchronization_object, not_ready
+
+if TYPE_CHECKING:
+    from hostdriver.api.context import Context
+    from hostdriver.api.device import Device
+    from hostdriver.api.event_pools import EventPool
+    from hostdriver.api.event_structures import EventCounterBasedDesc, EventDesc
+    from hostdriver.core.counters import Counter
+    from hostdriver.core.events import Event as EventRecord
+    from hostdriver.core.state import DriverState
+    from hostdriver.core.work_enums import EventCounterBasedFlags
+
+
+class EventBase:
+    """What events of all kinds can do. Any thread may use one.
+
+    Every function fails with a `ZeError`: the event was destroyed (INVALID_ARGUMENT), is of another
+    kind (INVALID_SYNCHRONIZATION_OBJECT); see the specification for the rest.
+    """
+
+    __slots__ = ("_context", "_desc", "_device", "record")
+
+    def __init__(
+        self,
+        context: Context,
+        record: EventRecord,
+        desc: EventDesc | EventCounterBasedDesc,
+        device: int,
+    ) -> None:
+        self._context = context
+        self._desc = desc
+        self._device = device
+        self.record = record
+        """What the driver knows of it; for this package."""
+
+    def __repr__(self) -> str:
+        return f"<Event: {self.record.name}>"
+
+    def host_signal(self) -> None:
+        """Signal the event (zeEventHostSignal): every wait for it ends, wherever it waits."""
+
+        def signal(state: DriverState) -> None:
+            eventpools.check_event(state, self.record)
+            self.record.check_plain("signalled by the host")
+            slot = self.record.slot
+            slot.pool.memory.signal(slot.index, 1)
+
+        self._context.look(signal)
+
+    def host_reset(self) -> None:
+        """Make the event not signalled (zeEventHostReset)."""
+
+        def reset(state: DriverState) -> None:
+            eventpools.check_event(state, self.record)
+            self.record.check_plain("reset")
+            slot = self.record.slot
+            slot.pool.memory.clear(slot.index)
+
+        self._context.look(reset)
+
+    def query_status(self) -> None:
+        """Do nothing when the event is signalled (zeEventQueryStatus).
+
+        Raises:
+            ZeError: it is not (NOT_READY), or never will be (DEVICE_LOST).
+        """
+        self._context.run(self._query)
+
+    def is_signalled(self) -> bool:
+        """Return whether the event is signalled.
+
+        Raises:
+            ZeError: it never will be (DEVICE_LOST).
+        """
+
+        async def look(state: DriverState) -> bool:
+            eventpools.check_event(state, self.record)
+            return await eventwaits.is_done(state, self.record, self._device)
+
+        return self._context.run(look)
+
+    def host_synchronize(self, timeout: int = INFINITE) -> None:
+        """Wait, at most so many nanoseconds, until it is signalled (zeEventHostSynchronize).
+
+        Raises:
+            ZeError: time is up (NOT_READY); what would have signalled it failed, or the device is
+                gone (DEVICE_LOST).
+        """
+
+        async def wait(state: DriverState) -> None:
+            eventpools.check_event(state, self.record)
+            await eventwaits.synchronize(state, self.record, self._device, timeout)
+
+        self._context.work_on(wait)
+
+    def query_kernel_timestamp(self) -> KernelTimestampResult:
+        """Return begin and end of what signalled the event (zeEventQueryKernelTimestamp).
+
+        Raises:
+            ZeError: the event keeps no times; it is not signalled (NOT_READY).
+        """
+
+        def times(state: DriverState) -> KernelTimestampResult:
+            record = self.record
+            eventpools.check_event(state, record)
+            record.check_times()
+            if not eventwaits.is_signalled(record.slot, record.target_value(), record.name):
+                raise not_ready(f"{record.name} is not signalled")
+            found = record.slot.pool.memory.load(record.slot.index)
+            data = KernelTimestampData(found.start_ticks, found.end_ticks)
+            return KernelTimestampResult(data, data)
+
+        return self._context.look(times)
+
+    def query_timestamps_exp(self, device: Device | None) -> tuple[KernelTimestampResult, ...]:
+        """Return begin and end of each part of what signalled it (zeEventQueryTimestampsExp).
+
+        There is one part: devices here run a command whole.
+        """
+        self._check_device(device)
+        return (self.query_kernel_timestamp(),)
+
+    def query_kernel_timestamps_ext(
+        self, device: Device | None
+    ) -> tuple[KernelTimestampResult, ...]:
+        """Return the times of each part (zeEventQueryKernelTimestampsExt).
+
+        They count in the device's clock, which is the host's: the synchronised times are the same.
+        """
+        self._check_device(device)
+        return (self.query_kernel_timestamp(),)
+
+    def get_signal_scope(self) -> int:
+        """Return the scope of signals (zeEventGetSignalScope)."""
+        self._context.look(lambda state: eventpools.check_event(state, self.record))
+        return self._desc.signal
+
+    def get_wait_scope(self) -> int:
+        """Return the scope of waits (zeEventGetWaitScope)."""
+        self._context.look(lambda state: eventpools.check_event(state, self.record))
+        return self._desc.wait
+
+    def counter_based_get_ipc_handle(self) -> bytes:
+        """Refuse: only events of zeEventCounterBasedCreate have handles of their own."""
+        raise invalid_synchronization_object(f"{self.record.name} has no handle of its own")
+
+    def counter_based_close_ipc_handle(self) -> None:
+        """Refuse: the event was not opened."""
+        raise invalid_synchronization_object(f"{self.record.name} was not opened from a handle")
+
+    async def _query(self, state: DriverState) -> None:
+        eventpools.check_event(state, self.record)
+        if not await eventwaits.is_done(state, self.record, self._device):
+            raise not_ready(f"{self.record.name} is not signalled")
+
+    def _check_device(self, device: Device | None) -> None:
+        index = None if device is None else device.index
+        self._context.look(lambda state: check_device(state, index))
+
+
+@final
+class Event(EventBase):
+    """An event of a pool."""
+
+    __slots__ = ("_index", "_pool")
+
+    def __init__(
+        self, pool: EventPool, context: Context, record: EventRecord, desc: EventDesc
+    ) -> None:
+        super().__init__(context, record, desc, 0)
+        self._pool = pool
+        self._index = desc.index
+
+    def destroy(self) -> None:
+        """Destroy the event (zeEventDestroy).
+
+        Raises:
+            ZeError: destroyed already; a queue waits for it (HANDLE_OBJECT_IN_USE).
+        """
+
+        async def end(state: DriverState) -> None:
+            eventpools.end_event(state, self.record, self._pool.record, self._index)
+
+        self._context.driver.run(end)
+
+    def get_event_pool(self) -> EventPool:
+        """Return the pool that it belongs to (zeEventGetEventPool)."""
+        self._context.look(lambda state: eventpools.check_event(state, self.record))
+        return self._pool
+
+    def get_counter_based_flags(self) -> int:
+        """Return for which lists it counts, 0 if it does not (zeEventGetCounterBasedFlags)."""
+        self._context.look(lambda state: eventpools.check_event(state, self.record))
+        return self._pool.record.traits.counting
+
+
+@final
+class CounterEvent(EventBase):
+    """A counting event without a pool: no signal of it is ever reset."""
+
+    __slots__ = ("_counter", "_flags")
+
+    def __init__(
+        self,
+        context: Context,
+        counter: Counter,
+        desc: EventCounterBasedDesc,
+        flags: EventCounterBasedFlags,
+        device: int,
+    ) -> None:
+        super().__init__(context, counter.event, desc, device)
+        self._counter = counter
+        self._flags = flags
+
+    def destroy(self) -> None:
+        """Destroy the event (zeEventDestroy).
+
+        Raises:
+            ZeError: destroyed already; a queue or a call waits for it (HANDLE_OBJECT_IN_USE).
+        """
+        self._context.driver.run(lambda state: counters.end_counter(state, self._counter))
+
+    def get_event_pool(self) -> None:
+        """Refuse: it has no pool (zeEventGetEventPool)."""
+        raise invalid_argument(f"{self.record.name} has no pool")
+
+    def get_counter_based_flags(self) -> int:
+        """Return the flags it was made with (zeEventGetCounterBasedFlags)."""
+        self._context.look(lambda state: eventpools.check_event(state, self.record))
+        return self._flags
+
+    def counter_based_get_ipc_handle(self) -> bytes:
+        """Return 64 bytes that name the event as it is now (zeEventCounterBasedGetIpcHandle).
+
+        Raises:
+            ZeError: it was not made to be shared (INVALID_SYNCHRONIZATION_OBJECT); it keeps times
+                (INVALID_ARGUMENT).
+        """
+
+        async def get(state: DriverState) -> bytes:
+            eventpools.check_event(state, self.record)
+            shared = self._counter.shared
+            if shared is None or self._counter.is_opened:
+                raise invalid_synchronization_object(
+                    f"{self.record.name} was made without the IPC flag"
+                )
+            if self.record.keeps_times:
+                raise invalid_argument(f"{self.record.name} keeps times, it cannot be shared")
+            return await counters.get_counter_handle(state, self._counter, shared)
+
+        return self._context.run(get)
+
+    def counter_based_close_ipc_handle(self) -> None:
+        """Close an event that was opened (zeEventCounterBasedCloseIpcHandle).
+
+        Raises:
+            ZeError: it was not opened (INVALID_SYNCHRONIZATION_OBJECT).
+        """
+
+        async def close(state: DriverState) -> None:
+            eventpools.check_event(state, self.record)
+            if not self._counter.is_opened:
+                raise invalid_synchronization_object(
+                    f"{self.record.name} was not opened from a handle"
+                )
+            await counters.end_counter(state, self._counter)
+
+        self._context.driver.run(close)

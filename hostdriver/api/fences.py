@@ -1,0 +1,99 @@
+"""The application's handles of fences: signalled when a queue has done what it was given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+from hostdriver.api.validation import check_flags
+from hostdriver.core import eventpools, eventwaits
+from hostdriver.core.events import Event
+from hostdriver.core.eventwaits import INFINITE
+from hostdriver.core.failures import not_ready, null_pointer
+from hostdriver.core.slots import give_slot, take_slot
+from hostdriver.core.work_enums import FenceFlags
+
+if TYPE_CHECKING:
+    from hostdriver.api.context import Context
+    from hostdriver.api.event_structures import FenceDesc
+    from hostdriver.core.state import DriverState
+
+
+@final
+class Fence:
+    """A fence of a queue. Any thread may use it."""
+
+    __slots__ = ("_context", "record")
+
+    def __init__(self, context: Context, record: Event) -> None:
+        self._context = context
+        self.record = record
+        """What the driver knows of it; for this package."""
+
+    def __repr__(self) -> str:
+        return f"<Fence: {self.record.name}>"
+
+    def destroy(self) -> None:
+        """Destroy the fence (zeFenceDestroy)."""
+
+        async def end(state: DriverState) -> None:
+            eventpools.check_idle(state, self.record)
+            self.record.gone = True
+            del state.events[self.record.id]
+            give_slot(state, self.record.slot)
+
+        self._context.driver.run(end)
+
+    def host_synchronize(self, timeout: int = INFINITE) -> None:
+        """Wait, at most so many nanoseconds, until it is signalled (zeFenceHostSynchronize).
+
+        Raises:
+            ZeError: time is up (NOT_READY); the queue failed, or the device is gone (DEVICE_LOST).
+        """
+
+        async def wait(state: DriverState) -> None:
+            record = self.record
+            eventpools.check_event(state, record)
+            await eventwaits.await_slot(record.slot, record.expected, timeout, record.name)
+
+        self._context.work_on(wait)
+
+    def query_status(self) -> None:
+        """Do nothing when the fence is signalled (zeFenceQueryStatus).
+
+        Raises:
+            ZeError: it is not (NOT_READY), or never will be (DEVICE_LOST).
+        """
+
+        def look(state: DriverState) -> None:
+            record = self.record
+            eventpools.check_event(state, record)
+            if not eventwaits.is_signalled(record.slot, record.expected, record.name):
+                raise not_ready(f"{record.name} is not signalled")
+
+        self._context.look(look)
+
+    def reset(self) -> None:
+        """Make the fence not signalled (zeFenceReset)."""
+
+        def clear(state: DriverState) -> None:
+            eventpools.check_event(state, self.record)
+            self.record.slot.pool.memory.clear(self.record.slot.index)
+
+        self._context.look(clear)
+
+
+async def create_fence(state: DriverState, desc: FenceDesc | None) -> Event:
+    """Make the record of a fence (zeFenceCreate), signalled or not.
+
+    Raises:
+        ZeError: null descriptor; unknown flags; no memory for it.
+    """
+    if desc is None:
+        raise null_pointer("desc")
+    flags = check_flags(FenceFlags, desc.flags, "desc.flags")
+    slot = await take_slot(state)
+    fence = Event(state.next_id(), slot, what="fence")
+    state.events[fence.id] = fence
+    if flags & FenceFlags.SIGNALED:
+        slot.pool.memory.signal(slot.index, 1)
+    return fence

@@ -1,0 +1,122 @@
+"""Counting events that stand alone, made or opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, final
+
+from firmware.abi.ipc import ExportKind
+from hostdriver.core.eventhandles import export, open_handle, revoke
+from hostdriver.core.eventpools import check_idle
+from hostdriver.core.events import Event
+from hostdriver.core.failures import in_use
+from hostdriver.core.slots import Slot, drop_pool, give_slot, make_pool, take_slot
+
+if TYPE_CHECKING:
+    from hostdriver.core.events import Storage
+    from hostdriver.core.exports import OwnExport
+    from hostdriver.core.slots import SlotPool
+    from hostdriver.core.state import DriverState
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Counter:
+    """A counting event and whom it is shared with.
+
+    Owner: the application's handle. Invariants: an event that may be shared has a pool of its own,
+    so that its handle opens nothing else; each handle in `exports` tells another number that was
+    expected.
+    """
+
+    event: Event
+    shared: SlotPool | None
+    is_opened: bool = False
+    exports: dict[int, OwnExport] = field(default_factory=dict["int", "OwnExport"])
+    """Its handles, by the number that was expected when each was got."""
+
+
+async def make_counter(
+    state: DriverState, *, storage: Storage | None, is_shared: bool, keeps_times: bool
+) -> Counter:
+    """Make a counting event; as nothing is expected of it, it is signalled.
+
+    Raises:
+        ZeError: no memory for it; a device is lost.
+    """
+    shared = None
+    if is_shared:
+        shared = await make_pool(range(len(state.devices)), 1, "the event")
+        slot = Slot(shared, 0)
+    else:
+        slot = await take_slot(state)
+    event = Event(
+        state.next_id(),
+        slot,
+        is_counting=True,
+        expected=0,
+        keeps_times=keeps_times,
+        storage=storage,
+    )
+    state.events[event.id] = event
+    return Counter(event, shared)
+
+
+async def get_counter_handle(state: DriverState, counter: Counter, shared: SlotPool) -> bytes:
+    """Return a handle that names the event as it is now: by the number that is expected.
+
+    `shared` is the pool that the event is shared by.
+
+    Raises:
+        ZeError: no descriptor left for it; the device is lost.
+    """
+    expected = counter.event.target_value()
+    known = counter.exports.get(expected)
+    if known is None:
+        known = await export(state, shared, ExportKind.COUNTER_EVENT, 0, expected)
+        counter.exports[expected] = known
+    return known.handle
+
+
+async def open_counter(state: DriverState, handle: bytes, *, may_signal: bool) -> Counter:
+    """Open a counting event of this or another process.
+
+    What is waited for is the number that was expected when the handle was got, until this process
+    asks for a signal itself.
+
+    Raises:
+        ZeError: the bytes name no live event; no memory for it; a device is lost.
+    """
+    shared, named = await open_handle(state, handle, ExportKind.COUNTER_EVENT)
+    event = Event(
+        state.next_id(),
+        Slot(shared, 0),
+        is_counting=True,
+        expected=named.size,
+        may_signal=may_signal,
+        follows=False,
+    )
+    state.events[event.id] = event
+    return Counter(event, shared, is_opened=True)
+
+
+async def end_counter(state: DriverState, counter: Counter) -> None:
+    """Destroy or close a counting event.
+
+    Raises:
+        ZeError: it was destroyed; a queue or a call waits for it (HANDLE_OBJECT_IN_USE); a device
+            is lost, then it is gone all the same.
+    """
+    event = counter.event
+    check_idle(state, event)
+    shared = counter.shared
+    if shared is not None and shared.waiters:
+        raise in_use(f"{shared.waiters} calls wait for {event.name}")
+    event.gone = True
+    del state.events[event.id]
+    if shared is None:
+        give_slot(state, event.slot)
+        return
+    for exported in counter.exports.values():
+        await revoke(state, exported)
+    await drop_pool(shared)

@@ -1,0 +1,196 @@
+"""Event pools: how many events there may be, of which kind, and who shares them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, final
+
+from firmware.abi.status import Status
+from hostdriver.core.events import Event
+from hostdriver.core.failures import in_use, invalid_argument
+from hostdriver.core.results import Refusal, failed
+from hostdriver.core.slots import Slot, drop_pool, give_slot, make_pool, take_slot
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hostdriver.core.exports import OwnExport
+    from hostdriver.core.slots import SlotPool
+    from hostdriver.core.state import DriverState
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PoolTraits:
+    """What an event pool was asked to be."""
+
+    flags: int
+    count: int
+    """Events that it has room for."""
+    counting: int = 0
+    """`EventPoolCounterBasedExpFlags`, where its events count."""
+    is_counting: bool = False
+    keeps_times: bool = False
+
+
+@final
+@dataclass(slots=True, eq=False)
+class EventPool:
+    """One event pool, made or opened.
+
+    Owner: the driver state of the process that made or opened it. Invariant: `events` are those of
+    its events that were not destroyed. A pool that is not shared has slots of the process's own.
+    """
+
+    id: int
+    """Number that the process never uses again."""
+    traits: PoolTraits
+    shared: SlotPool | None
+    """Its slots, where other processes may open it."""
+    is_opened: bool = False
+    events: dict[int, Event] = field(default_factory=dict[int, Event])
+    """Its events by their index."""
+    export: OwnExport | None = None
+    """The one handle of the pool, while there is one."""
+    is_busy: bool = False
+    """An operation is about to export or to end it."""
+    gone: bool = False
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        return f"event pool {self.id}"
+
+    def check(self, state: DriverState) -> None:
+        """Do nothing for a pool that lives.
+
+        Raises:
+            ZeError: it was destroyed, or belongs to another process.
+        """
+        if state.event_pools.get(self.id) is not self:
+            raise invalid_argument(f"{self.name} was destroyed, or is not of this process")
+
+
+async def make_event_pool(
+    state: DriverState, traits: PoolTraits, devices: Sequence[int], *, is_shared: bool
+) -> EventPool:
+    """Make an event pool for some devices.
+
+    Raises:
+        ZeError: no memory for it; a device is lost.
+    """
+    shared = None
+    if is_shared:
+        shared = await make_pool(devices, traits.count, "the event pool")
+    return enter_pool(state, EventPool(state.next_id(), traits, shared))
+
+
+def enter_pool(state: DriverState, pool: EventPool) -> EventPool:
+    """Enter a pool into the state."""
+    state.event_pools[pool.id] = pool
+    return pool
+
+
+async def end_event_pool(state: DriverState, pool: EventPool) -> None:
+    """End a pool, made or opened, none of whose events exists any more.
+
+    Raises:
+        ZeError: it has events, or a queue or call waits for one (HANDLE_OBJECT_IN_USE); nothing
+            changed.
+    """
+    pool.check(state)
+    if pool.events:
+        raise in_use(f"{pool.name} has {len(pool.events)} events")
+    shared = pool.shared
+    if pool.is_busy or (shared is not None and shared.waiters):
+        raise in_use(f"{pool.name} is used by another thread")
+    if shared is not None:
+        pool.is_busy = True
+        try:
+            await drop_pool(shared)
+        except Refusal as refusal:
+            if refusal.status is Status.IN_USE:
+                raise in_use(f"a queue waits for an event of {pool.name}") from refusal
+            raise failed(refusal, f"{pool.name} cannot be ended") from refusal
+        finally:
+            pool.is_busy = False
+            if not shared.numbers:
+                del state.event_pools[pool.id]
+        return
+    del state.event_pools[pool.id]
+
+
+async def make_event(state: DriverState, pool: EventPool, index: int) -> Event:
+    """Make an event of a pool.
+
+    Raises:
+        ZeError: the index lies outside the pool, or an event has it; no memory for it.
+    """
+    pool.check(state)
+    _check_index(pool, index)
+    if pool.shared is None:
+        slot = await take_slot(state)
+        if index in pool.events or pool.gone:
+            give_slot(state, slot)
+            _check_index(pool, index)
+    else:
+        slot = Slot(pool.shared, index)
+        if not pool.is_opened:
+            # What was there belonged to an event that was destroyed.
+            slot.pool.memory.clear(index)
+    counting = pool.traits.is_counting
+    event = Event(
+        state.next_id(),
+        slot,
+        is_counting=counting,
+        expected=0 if counting else 1,
+        keeps_times=pool.traits.keeps_times,
+    )
+    pool.events[index] = event
+    state.events[event.id] = event
+    return event
+
+
+def end_event(state: DriverState, event: Event, pool: EventPool, index: int) -> None:
+    """Destroy an event of a pool.
+
+    Raises:
+        ZeError: it was destroyed; a queue waits for it (HANDLE_OBJECT_IN_USE).
+    """
+    check_idle(state, event)
+    event.gone = True
+    del state.events[event.id]
+    del pool.events[index]
+    if pool.shared is None:
+        give_slot(state, event.slot)
+
+
+def check_event(state: DriverState, event: Event) -> None:
+    """Do nothing for an event that lives.
+
+    Raises:
+        ZeError: it was destroyed, or belongs to another process.
+    """
+    event.check()
+    if state.events.get(event.id) is not event:
+        raise invalid_argument(f"{event.name} is not of this process")
+
+
+def check_idle(state: DriverState, event: Event) -> None:
+    """Do nothing for an event that no queue waits for.
+
+    Raises:
+        ZeError: it was destroyed; a queue waits for it (HANDLE_OBJECT_IN_USE).
+    """
+    check_event(state, event)
+    waits = event.slot.pool.memory.load(event.slot.index).device_waits
+    if waits:
+        raise in_use(f"{waits} queues wait for {event.name}")
+
+
+def _check_index(pool: EventPool, index: int) -> None:
+    count = pool.traits.count
+    if not 0 <= index < count:
+        raise invalid_argument(f"desc.index is {index}, {pool.name} has room for {count} events")
+    if index in pool.events:
+        raise invalid_argument(f"{pool.events[index].name} has index {index} of {pool.name}")
