@@ -104,6 +104,11 @@ class Names:
         """Return the index, at the emulator, of a device or of a sub-device's device."""
         return None if number is None else self.record(number).device
 
+    def number_of(self, index: int | None) -> int:
+        """Return the number of the handle that stands for a device; 0: none that is seen."""
+        found = (number for number, record in self.devices.items() if record.device == index)
+        return min(found, default=0)
+
     def record(self, number: int | None) -> DeviceRecord:
         """Return what is known of a device.
 

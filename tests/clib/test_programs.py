@@ -18,7 +18,9 @@ def environment(emulator: EmulatorProcess) -> dict[str, str]:
     return {**os.environ, "EMUZERO_SOCKET": str(emulator.path)}
 
 
-@pytest.mark.parametrize("name", ["basics", "queries", "memory", "range", "threads", "forks"])
+@pytest.mark.parametrize(
+    "name", ["basics", "queries", "memory", "extensions", "range", "threads", "forks"]
+)
 def test_a_c_program_sees_what_the_specification_says_and_leaves_nothing(
     name: str, compile_program: Compile, emulator: EmulatorProcess
 ) -> None:

@@ -77,7 +77,7 @@ class Allocations(ContextBase):
             type=found.type,
             id=found.id,
             page_size=found.page_size,
-            device=None if found.device is None else self.driver.devices[found.device],
+            device=None if found.device is None else self.driver.device_of(found.device),
         )
 
     def mem_get_address_range(self, ptr: int | None) -> AddressRange:

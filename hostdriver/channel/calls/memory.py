@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from hostdriver.api import allocation, freeing, memory
-from hostdriver.api.memory_structures import DeviceMemAllocDesc, HostMemAllocDesc
+from hostdriver.api import allocation, atomics, described, freeing, memory, residency
+from hostdriver.api.memory_structures import (
+    DeviceMemAllocDesc,
+    HostMemAllocDesc,
+    MemoryFreeExtDesc,
+)
 from hostdriver.channel.convert import descriptor
 
 if TYPE_CHECKING:
@@ -51,10 +55,51 @@ async def _get_address_range(state: DriverState, _: Names, call: Arguments) -> N
     call.put("pSize", found.size)
 
 
+async def _free_ext(state: DriverState, _: Names, call: Arguments) -> None:
+    desc = descriptor(MemoryFreeExtDesc, call.structure("pMemFreeDesc"))
+    await freeing.free_ext(state, desc, call.number("ptr"))
+
+
+async def _get_alloc_properties(state: DriverState, names: Names, call: Arguments) -> None:
+    found = described.get_alloc_properties(state, call.number("ptr"))
+    call.structure("pMemAllocProperties").fill(
+        type=int(found.type), id=found.id, pageSize=found.page_size
+    )
+    call.put("phDevice", names.number_of(found.device))
+
+
+async def _set_atomics(state: DriverState, names: Names, call: Arguments) -> None:
+    device = names.device(call.handle("hDevice"))
+    pointer, size = call.number("ptr"), call.number("size")
+    await atomics.set_attribute(state, device, pointer, size, call.number("attr"))
+
+
+async def _get_atomics(state: DriverState, names: Names, call: Arguments) -> None:
+    device = names.device(call.handle("hDevice"))
+    found = atomics.get_attribute(state, device, call.number("ptr"), call.number("size"))
+    call.put("pAttr", int(found))
+
+
+async def _make_resident(state: DriverState, names: Names, call: Arguments) -> None:
+    device = names.device(call.handle("hDevice"))
+    residency.make_resident(state, device, call.number("ptr"), call.number("size"))
+
+
+async def _evict(state: DriverState, names: Names, call: Arguments) -> None:
+    device = names.device(call.handle("hDevice"))
+    residency.evict(state, device, call.number("ptr"), call.number("size"))
+
+
 HANDLERS: Final = {
+    "zeContextEvictMemory": _evict,
+    "zeContextMakeMemoryResident": _make_resident,
     "zeMemAllocDevice": _allocate_device,
     "zeMemAllocHost": _allocate_host,
     "zeMemAllocShared": _allocate_shared,
     "zeMemFree": _free,
+    "zeMemFreeExt": _free_ext,
     "zeMemGetAddressRange": _get_address_range,
+    "zeMemGetAllocProperties": _get_alloc_properties,
+    "zeMemGetAtomicAccessAttributeExp": _get_atomics,
+    "zeMemSetAtomicAccessAttributeExp": _set_atomics,
 }

@@ -246,6 +246,8 @@ enum emuzero_control_opcode {
     EMUZERO_CONTROL_OPCODE_EXPORT_OPEN = 0x51,
     EMUZERO_CONTROL_OPCODE_EXPORT_CLOSE = 0x52,
     EMUZERO_CONTROL_OPCODE_EXPORT_PUT = 0x53,
+    EMUZERO_CONTROL_OPCODE_EXPORT_OBJECT = 0x54,
+    EMUZERO_CONTROL_OPCODE_IMPORT_FILES = 0x55,
     EMUZERO_CONTROL_OPCODE_EXPORT_FIND = 0x56,
     EMUZERO_CONTROL_OPCODE_FENCE_POOL_CREATE = 0x60,
     EMUZERO_CONTROL_OPCODE_FENCE_POOL_CLOSE = 0x61,
@@ -931,6 +933,21 @@ EMUZERO_FIELD_(emuzero_fault_record, opcode, 0x30);
 EMUZERO_FIELD_(emuzero_fault_record, reserved_32, 0x32);
 EMUZERO_FIELD_(emuzero_fault_record, detail, 0x34);
 EMUZERO_FIELD_(emuzero_fault_record, reserved_38, 0x38);
+
+/* One part of an opened export that stands in a memory file, as IMPORT_FILES tells it. */
+struct emuzero_file_extent {
+    uint64_t offset; /* 0x00: First byte, from the first page of the opened memory on. */
+    uint64_t size_bytes; /* 0x08: Bytes. */
+    uint64_t file_offset; /* 0x10: First byte in the file. */
+    uint32_t descriptor; /* 0x18: Which of the descriptors that came is the file, from 0 on. */
+    uint8_t reserved_1c[4]; /* 0x1c: Reserved, must be zero. */
+};
+EMUZERO_SIZE_(emuzero_file_extent, 32);
+EMUZERO_FIELD_(emuzero_file_extent, offset, 0x0);
+EMUZERO_FIELD_(emuzero_file_extent, size_bytes, 0x8);
+EMUZERO_FIELD_(emuzero_file_extent, file_offset, 0x10);
+EMUZERO_FIELD_(emuzero_file_extent, descriptor, 0x18);
+EMUZERO_FIELD_(emuzero_file_extent, reserved_1c, 0x1c);
 
 /* One extent of MAP_LIST. */
 struct emuzero_map_extent {
@@ -1832,6 +1849,50 @@ EMUZERO_FIELD_(emuzero_control_export_put, request, 0x4);
 EMUZERO_FIELD_(emuzero_control_export_put, token, 0x8);
 EMUZERO_FIELD_(emuzero_control_export_put, reserved_18, 0x18);
 
+/* Export part of one object, mapped or not, under a new random token. */
+struct emuzero_control_export_object {
+    uint16_t opcode; /* 0x00: `ControlOpcode` of the command. */
+    uint8_t reserved_02[2]; /* 0x02: Reserved, must be zero. */
+    uint32_t request; /* 0x04: Chosen by the driver, returned in the reply. */
+    uint64_t object_id; /* 0x08: Object. */
+    uint64_t object_offset; /* 0x10: First byte of the object, any alignment. */
+    uint64_t size_bytes; /* 0x18: Bytes, any number above zero. */
+    uint8_t reserved_20[32]; /* 0x20: Reserved, must be zero. */
+};
+#define EMUZERO_CONTROL_EXPORT_OBJECT_OPCODE 84
+EMUZERO_SIZE_(emuzero_control_export_object, 64);
+EMUZERO_FIELD_(emuzero_control_export_object, opcode, 0x0);
+EMUZERO_FIELD_(emuzero_control_export_object, reserved_02, 0x2);
+EMUZERO_FIELD_(emuzero_control_export_object, request, 0x4);
+EMUZERO_FIELD_(emuzero_control_export_object, object_id, 0x8);
+EMUZERO_FIELD_(emuzero_control_export_object, object_offset, 0x10);
+EMUZERO_FIELD_(emuzero_control_export_object, size_bytes, 0x18);
+EMUZERO_FIELD_(emuzero_control_export_object, reserved_20, 0x20);
+
+/* Ask for the memory files behind an opened export, for the CPU's mappings. The payload
+ * takes records (`FileExtent`), their files travel on the socket with the reply. One reply
+ * tells what fits: `first` says where the next one goes on. */
+struct emuzero_control_import_files {
+    uint16_t opcode; /* 0x00: `ControlOpcode` of the command. */
+    uint8_t reserved_02[2]; /* 0x02: Reserved, must be zero. */
+    uint32_t request; /* 0x04: Chosen by the driver, returned in the reply. */
+    uint64_t import_id; /* 0x08: Import that EXPORT_OPEN made. */
+    uint32_t first; /* 0x10: Parts in memory files to leave out at the beginning. */
+    uint32_t capacity; /* 0x14: Records that fit into the payload. */
+    uint32_t payload_offset; /* 0x18: Where the records go. */
+    uint8_t reserved_1c[36]; /* 0x1c: Reserved, must be zero. */
+};
+#define EMUZERO_CONTROL_IMPORT_FILES_OPCODE 85
+EMUZERO_SIZE_(emuzero_control_import_files, 64);
+EMUZERO_FIELD_(emuzero_control_import_files, opcode, 0x0);
+EMUZERO_FIELD_(emuzero_control_import_files, reserved_02, 0x2);
+EMUZERO_FIELD_(emuzero_control_import_files, request, 0x4);
+EMUZERO_FIELD_(emuzero_control_import_files, import_id, 0x8);
+EMUZERO_FIELD_(emuzero_control_import_files, first, 0x10);
+EMUZERO_FIELD_(emuzero_control_import_files, capacity, 0x14);
+EMUZERO_FIELD_(emuzero_control_import_files, payload_offset, 0x18);
+EMUZERO_FIELD_(emuzero_control_import_files, reserved_1c, 0x1c);
+
 /* Tell the live export of the memory whose file is on the socket under this request number.
  * Who has an object's memory file may open it. An export counts that shows one object from
  * its first byte on; the newest is told. */
@@ -2134,7 +2195,8 @@ struct emuzero_reply_opened {
     uint64_t window_offset; /* 0x20: Offset of the window in the first page. */
     uint64_t size_bytes; /* 0x28: Size of the window. */
     uint32_t object_count; /* 0x30: Objects along it. */
-    uint8_t reserved_34[12]; /* 0x34: Reserved, must be zero. */
+    uint32_t file_count; /* 0x34: Parts in memory files, which IMPORT_FILES tells and sends. */
+    uint8_t reserved_38[8]; /* 0x38: Reserved, must be zero. */
 };
 EMUZERO_SIZE_(emuzero_reply_opened, 64);
 EMUZERO_FIELD_(emuzero_reply_opened, opcode, 0x0);
@@ -2146,7 +2208,26 @@ EMUZERO_FIELD_(emuzero_reply_opened, mapped_size, 0x18);
 EMUZERO_FIELD_(emuzero_reply_opened, window_offset, 0x20);
 EMUZERO_FIELD_(emuzero_reply_opened, size_bytes, 0x28);
 EMUZERO_FIELD_(emuzero_reply_opened, object_count, 0x30);
-EMUZERO_FIELD_(emuzero_reply_opened, reserved_34, 0x34);
+EMUZERO_FIELD_(emuzero_reply_opened, file_count, 0x34);
+EMUZERO_FIELD_(emuzero_reply_opened, reserved_38, 0x38);
+
+/* Answer to IMPORT_FILES: the payload holds `count` records (`FileExtent`). */
+struct emuzero_reply_files_told {
+    uint16_t opcode; /* 0x00: Opcode of the command that is answered (as it was found). */
+    uint16_t status; /* 0x02: Outcome. */
+    uint32_t request; /* 0x04: Request number of the command. */
+    /* 0x08: Records written, at least one unless `first` is past the last part. */
+    uint32_t count;
+    uint32_t descriptors; /* 0x0c: Descriptors on the socket under this request number. */
+    uint8_t reserved_10[48]; /* 0x10: Reserved, must be zero. */
+};
+EMUZERO_SIZE_(emuzero_reply_files_told, 64);
+EMUZERO_FIELD_(emuzero_reply_files_told, opcode, 0x0);
+EMUZERO_FIELD_(emuzero_reply_files_told, status, 0x2);
+EMUZERO_FIELD_(emuzero_reply_files_told, request, 0x4);
+EMUZERO_FIELD_(emuzero_reply_files_told, count, 0x8);
+EMUZERO_FIELD_(emuzero_reply_files_told, descriptors, 0xc);
+EMUZERO_FIELD_(emuzero_reply_files_told, reserved_10, 0x10);
 
 /* Answer to GET_STATISTICS and GET_PROPERTIES: the payload holds `count` of `total` records. */
 struct emuzero_reply_statistics {
