@@ -25,7 +25,7 @@ SHARING = (c.Export, c.ExportObject, c.ExportOpen, c.ExportPut, c.ImportFiles)
 class FakeDevice:
     """What the sessions of one device share: its exports."""
 
-    exports: dict[bytes, Exporting] = field(default_factory=dict)
+    exports: dict[bytes, Exporting] = field(default_factory=dict[bytes, Exporting])
     file_count: int = 0
     """How many of the pages of every export stand in a memory file each, from the first on."""
     last: int = 0

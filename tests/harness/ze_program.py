@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -60,6 +61,23 @@ class Actions:
         desc = ze.PhysicalMemDesc(size, flags)
         self.objects.append(self.context.physical_mem_create(self.device, desc))
         return len(self.objects) - 1
+
+    def allocate(self, size: int, host: int = 0) -> int:
+        """Allocate device or host memory."""
+        if host:
+            return self.context.mem_alloc_host(size)
+        return self.context.mem_alloc_device(self.device, size)
+
+    def release(self, pointer: int) -> None:
+        """Free allocated memory."""
+        self.context.mem_free(pointer)
+
+    def send_descriptor(self, path: str, handle: str) -> None:
+        """Send the descriptor in a handle to whoever listens on a socket."""
+        number = int.from_bytes(bytes.fromhex(handle)[:4], "little")
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(path)
+            socket.send_fds(connection, [b"!"], [number])
 
     def reserve(self, size: int) -> int:
         return self.context.virtual_mem_reserve(size)

@@ -246,10 +246,10 @@ def test_thousands_of_opens_and_closes_leave_nothing(sides: Sides, kind: str) ->
     for one in pointers:
         importer.close(one)
     for _ in range(3000):
-        again = importer.open(handle)
-        importer.close(again)
+        importer.close(importer.open(handle))
 
-    assert again == first
+    assert importer.open(handle) == first
+    importer.close(first)
     after = sides.pair.statistics()
     assert (after.free_bytes, after.import_count) == (before.free_bytes, before.import_count)
     with open("/proc/self/maps") as maps:  # noqa: PTH123
