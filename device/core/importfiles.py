@@ -66,7 +66,7 @@ def _told(export: Export, first: int, capacity: int) -> Told:
             FileExtent(
                 offset=export.start_of(at),
                 size_bytes=parts.sizes[at],
-                file_offset=parts.offsets[at],
+                file_offset=memory.file_offset + parts.offsets[at],
                 descriptor=numbers[memory.object_id],
             )
         )

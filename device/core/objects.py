@@ -46,6 +46,7 @@ class MemoryObject:
         "export_count",
         "exportable",
         "file",
+        "file_offset",
         "flags",
         "holders",
         "kind",
@@ -82,6 +83,8 @@ class MemoryObject:
         """Frames charged for it."""
         self.bus_address = 0
         self.file: SharedFile | None = None
+        self.file_offset = 0
+        """Where it begins in its file."""
         self.entry = 0
         """Page-table entry without rights of its first page when all is one piece, else 0."""
         self.mapping_count = 0

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _ENTRY: Final = attrgetter("entry")
 _KIND: Final = attrgetter("kind")
-_SYSTEM: Final = ObjectKind.SYSTEM
+_IN_FILES: Final = frozenset({ObjectKind.SYSTEM, ObjectKind.CLIENT_DESCRIPTOR})
 
 
 class PieceLists(NamedTuple):
@@ -73,13 +73,13 @@ def place(
 
 
 def file_parts(memories: Sequence[MemoryObject]) -> list[int]:
-    """Return which of these objects, one for a part, stand in memory files of the device.
+    """Return which of these objects, one for a part, are host memory, which stands in files.
 
     The CPU may see those. Device memory is out of its reach, also where a file stands for it.
     """
-    if _SYSTEM not in set(map(_KIND, memories)):
+    if _IN_FILES.isdisjoint(map(_KIND, memories)):
         return []
-    return [at for at, memory in enumerate(memories) if memory.kind is _SYSTEM]
+    return [at for at, memory in enumerate(memories) if memory.kind in _IN_FILES]
 
 
 @final

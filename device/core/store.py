@@ -164,7 +164,7 @@ class ObjectStore:
         except DeviceError:
             file.close()
             raise
-        memory.file = file
+        memory.file, memory.file_offset = file, offset
         return self._enter(client, memory)
 
     def register_pages(

@@ -75,7 +75,7 @@ def _check_window(state: DriverState, start: int, size: int) -> DeviceState:
     if entry is None:
         raise address_not_found(f"no physical memory is mapped at {start:#x}")
     if len(state.devices) > 1 or state.profile is Profile.INTEL:
-        _check_objects(state, start, end)
+        return state.devices[_common_device(state, start, end)]
     return state.devices[entry.value.physical.device]
 
 
@@ -94,13 +94,15 @@ def _check_reserved_only(state: DriverState, start: int, end: int) -> None:
         )
 
 
-def _check_objects(state: DriverState, start: int, end: int) -> None:
-    """Check what the one device that exports a window cannot see."""
+def _common_device(state: DriverState, start: int, end: int) -> int:
+    """Return the first device that knows all objects along a window; host memory all know."""
     if (hole := state.mappings.first_gap(start, end)) is not None:
         raise address_not_found(f"no physical memory is mapped at {hole:#x}")
     objects = {entry.value.physical for entry in state.mappings.overlapping(start, end)}
-    if len({source.device for source in objects}) > 1:
+    common = set.intersection(*({home.device for home in source.homes} for source in objects))
+    if not common:
         raise invalid_argument("the window shows physical memory of more than one device")
     kinds = {source.kind for source in objects}
     if state.profile is Profile.INTEL and kinds == set(PhysicalKind):
         raise invalid_argument("the window shows physical memory of both device and host")
+    return min(common)

@@ -76,7 +76,7 @@ def pulled(exporter: Program, handle: bytes) -> int:
     libc = ctypes.CDLL(None, use_errno=True)
     pidfd = os.pidfd_open(exporter.process.pid)
     try:
-        number = libc.syscall(PIDFD_GETFD, pidfd, int.from_bytes(handle[:4], "little"), 0)
+        number = int(libc.syscall(PIDFD_GETFD, pidfd, int.from_bytes(handle[:4], "little"), 0))
     finally:
         os.close(pidfd)
     assert number >= 0, os.strerror(ctypes.get_errno())

@@ -2,8 +2,10 @@
 
 import pytest
 
-from tests.harness.levelzero import PAGE, fails
-from tests.ipc.conftest import Side, Sides
+from hostdriver import levelzero as ze
+from hostdriver.testing.pair import pair
+from tests.harness.levelzero import HOST, PAGE, fails
+from tests.ipc.conftest import SPEC, Side, Sides
 
 
 def allocated(side: Side, kind: str) -> int:
@@ -130,3 +132,32 @@ def test_more_host_objects_than_one_message_carries_descriptors_are_all_seen(sid
 
     view = importer.context.host_view(opened, count * PAGE)
     assert bytes(view[::PAGE]) == bytes(range(count))
+
+
+def test_window_mixes_memory_of_one_device_with_host_memory_made_by_another() -> None:
+    with pair(SPEC, devices=2) as made:
+        exporter, importer = made.driver, made.connect("importer")
+        context, there = exporter.create_context(), importer.create_context()
+        va = context.virtual_mem_reserve(2 * PAGE)
+        host = context.physical_mem_create(exporter.devices[0], ze.PhysicalMemDesc(PAGE, HOST))
+        own = context.physical_mem_create(exporter.devices[1], ze.PhysicalMemDesc(PAGE))
+        context.virtual_mem_map(va, PAGE, host)
+        context.virtual_mem_map(va + PAGE, PAGE, own)
+        context.host_view(va, 4)[:] = b"host"
+        context.memory_write(va + PAGE, b"vram")
+        window = [ze.IpcPhysMemHandleRangeExtDesc(2 * PAGE)]
+
+        handle = context.mem_get_ipc_handle_with_properties(va, window)
+        pointer = there.mem_open_ipc_handle(importer.devices[1], handle)
+
+        assert there.memory_read(pointer + PAGE, 4) == b"vram"
+        assert bytes(there.host_view(pointer, 4)) == b"host"
+        there.mem_close_ipc_handle(pointer)
+        other = context.physical_mem_create(exporter.devices[0], ze.PhysicalMemDesc(PAGE))
+        third = context.virtual_mem_reserve(PAGE, start=va + 2 * PAGE)
+        assert third == va + 2 * PAGE
+        context.virtual_mem_map(third, PAGE, other)
+        with fails("INVALID_ARGUMENT", "more than one device"):
+            context.mem_get_ipc_handle_with_properties(
+                va, [ze.IpcPhysMemHandleRangeExtDesc(3 * PAGE)]
+            )
