@@ -11,6 +11,12 @@ ROOT=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 VENV=$ROOT/.venv
 PYTHON=$VENV/bin/python
 export PYRIGHT_PYTHON_IGNORE_WARNINGS=1
+# Tests and demos start hundreds of processes, which take twice as long without byte code. Whoever
+# wants none beside the sources has it in the environment's folder.
+if [ -n "${PYTHONDONTWRITEBYTECODE:-}" ]; then
+    unset PYTHONDONTWRITEBYTECODE
+    export PYTHONPYCACHEPREFIX=${PYTHONPYCACHEPREFIX:-$VENV/pycache}
+fi
 
 say() { printf '%s\n' "$*" >&2; }
 

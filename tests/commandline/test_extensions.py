@@ -104,6 +104,27 @@ def test_a_call_that_another_one_makes_is_not_told(tmp_path: Path) -> None:
     ]
 
 
+def test_calls_of_several_threads_are_told_each_with_its_commands(tmp_path: Path) -> None:
+    record = performed(
+        tmp_path,
+        "import threading\n"
+        "with ze.connect() as driver, driver.create_context() as context:\n"
+        "    pointer = context.mem_alloc_device(driver.devices[0], 1 << 20)\n"
+        "    fill = lambda: context.memory_fill(pointer, b'1', 1 << 20)\n"
+        "    threads = [threading.Thread(target=fill) for _ in range(4)]\n"
+        "    for thread in threads: thread.start()\n"
+        "    for thread in threads: thread.join()\n"
+        "    context.mem_free(pointer)\n",
+    )
+
+    calls: Any = record.value["calls"]
+    fills = [call for call in calls if call["function"] == "memory_fill"]
+    assert len(fills) == 4
+    for fill in fills:
+        texts = [command["text"].split()[0] for command in fill["commands"]]
+        assert texts.count("Fill") == 1
+
+
 def test_output_is_told_by_lines_and_what_children_print_does_no_harm(tmp_path: Path) -> None:
     record = performed(
         tmp_path,
@@ -167,7 +188,7 @@ def test_names_are_listed_for_people_and_programs() -> None:
     [
         (["--extension", "rnge"], "no example shows 'rnge'; did you mean range?"),
         (["--extension", "external_memory"], "did you mean external-memory?"),
-        (["--extension", "zebra"], "there are range, external-memory"),
+        (["--extension", "zebra"], "there are range, external-memory, free-policy"),
         (["--extension", "range", "README.md"], "takes no files"),
         (["--extension", "range", "--keep"], "takes no --keep"),
         (["--extension", "range", "--vram", "0"], "--vram: expected a whole number from"),

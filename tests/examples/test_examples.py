@@ -26,7 +26,8 @@ FILES = sorted(path for path in EXAMPLES.glob("*.py") if path.name != "__init__.
 @pytest.fixture(scope="module")
 def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorProcess]:
     """Run one emulator for all examples: each has to leave it as it was."""
-    with emulator_process(tmp_path_factory.mktemp("emulator")) as running:
+    spec = 'max_allocation_size = "32 MiB"'  # half the memory
+    with emulator_process(tmp_path_factory.mktemp("emulator"), spec=spec) as running:
         yield running
 
 

@@ -39,6 +39,21 @@ EXTENSIONS: Final[Mapping[str, Entry]] = {
         "external_memmap_sysmem",
         "Let the device work on the application's own memory, without a copy.",
     ),
+    "free-policy": _entry(
+        "free_policy.py",
+        "memory_free_policies",
+        "Free memory that a device works with: wait, or let the work take it along.",
+    ),
+    "relaxed-limits": _entry(
+        "relaxed_limits.py",
+        "relaxed_allocation_limits",
+        "Allocate more in one piece than the device allows by default.",
+    ),
+    "compression": _entry(
+        "compression_hints.py",
+        "memory_compression_hints",
+        "Hint which memory is worth compressing; its content stays the same.",
+    ),
     "handle-type": _entry(
         "handle_type.py",
         "ipc_mem_handle_type",

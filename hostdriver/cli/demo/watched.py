@@ -14,6 +14,7 @@ import multiprocessing
 import os
 import runpy
 import sys
+import threading
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar, final
 
 from hostdriver import levelzero
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hostdriver.cli.demo.events import Event
+    from hostdriver.core.questions import AnyQuestion
     from hostdriver.runtime.runner import Runner
 
 MAIN: Final = "program"
@@ -54,17 +56,27 @@ R = TypeVar("R")
 
 
 @final
+class Calls(threading.local):
+    """What one thread is about to do."""
+
+    def __init__(self, tell: Callable[[Event], None]) -> None:
+        self.trace = Trace(tell)
+        self.inside = False
+        """Whether it is in a call, whose own calls are not told."""
+
+
+@final
 class Watch:
     """Tells of the calls of this process, and of its lines.
 
-    Owner: the process, which has one thread. A call that another call makes is not told.
+    Owner: the process. Any thread may call: each call is told when it returns.
     """
 
     def __init__(self, descriptor: int) -> None:
         """Tell through a descriptor."""
         self._descriptor = descriptor
-        self._inside = False
-        self.trace = Trace(self._tell)
+        self._telling = threading.Lock()
+        self._calls = Calls(self._tell)
 
     def said(self, line: str) -> None:
         """Tell of a line that was printed."""
@@ -76,19 +88,20 @@ class Watch:
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            if self._inside:
+            calls = self._calls
+            if calls.inside:
                 return function(*args, **kwargs)
             bound = signature.bind(*args, **kwargs).arguments
             arguments = {key: shown(value) for key, value in bound.items() if key != "self"}
-            self._inside = True
+            calls.inside = True
             try:
-                with self.trace.call(name, **arguments) as outcome:
+                with calls.trace.call(name, **arguments) as outcome:
                     result = function(*args, **kwargs)
                     if result is not None:
                         outcome.result = shown(result)
                 return result
             finally:
-                self._inside = False
+                calls.inside = False
 
         return call
 
@@ -103,19 +116,23 @@ class Watch:
 
         def attached() -> Runner:
             runner = attach(socket, name=name)
-            runner.observer = self.trace.observe
+            runner.observer = self._observe
             return runner
 
-        with self.trace.call("zeInit"):
+        with self._calls.trace.call("zeInit"):
             return Driver(Process(attached))
+
+    def _observe(self, question: AnyQuestion, answer: object) -> None:
+        self._calls.trace.observe(question, answer)
 
     def _tell(self, event: Event | Said) -> None:
         if not isinstance(event, Call | Said):
             raise TypeError(f"an example tells {event!r}")
         who = multiprocessing.current_process().name
         line = encode(Told(MAIN if who == "MainProcess" else who, event))
-        while line:
-            line = line[os.write(self._descriptor, line) :]
+        with self._telling:
+            while line:
+                line = line[os.write(self._descriptor, line) :]
 
 
 @final
