@@ -100,7 +100,9 @@ class Allocator:
         queues = [queue for queue in client.queues.values() if queue.space is space.space]
         blockers = blockers_of(queues, *span)
         if not blockers:
-            return Releasing(0, self._give_up(client, space, span, memory))
+            acknowledgement = self._mapper.unmap(client, vmid, span)[1]
+            self._store.destroy(client, object_id, registered=memory.is_registered)
+            return Releasing(0, acknowledgement)
         memory.releasing = True
         number = client.released.begin()
         finish = partial(self._finish, client, space, span, memory, number)

@@ -224,12 +224,14 @@ def _check_hints(
 
 def _check_device_flags(desc: DeviceMemAllocDesc) -> None:
     flags = check_flags(DeviceMemAllocFlags, desc.flags, "device_desc.flags")
-    if flags & _DEVICE_BIASES == _DEVICE_BIASES:
+    if flags and flags & _DEVICE_BIASES == _DEVICE_BIASES:
         raise unsupported_enumeration("device_desc.flags asks for cached and uncached at once")
 
 
 def _check_host_flags(desc: HostMemAllocDesc) -> HostMemAllocFlags:
     flags = check_flags(HostMemAllocFlags, desc.flags, "host_desc.flags")
+    if not flags:
+        return flags
     if flags & _HOST_BIASES == _HOST_BIASES:
         raise unsupported_enumeration("host_desc.flags asks for cached and uncached at once")
     if flags & _UNWRITABLE == _UNWRITABLE:

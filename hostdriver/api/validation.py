@@ -6,6 +6,7 @@ enumeration, size, alignment, argument, state. The first that fails is the call'
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from firmware.abi.extensions import Extension, extension_name
@@ -103,12 +104,17 @@ def check_flags(kind: type[FlagsT], value: int, name: str) -> FlagsT:
     Raises:
         ZeError: a bit that the specification does not name.
     """
-    known = 0
-    for member in kind:
-        known |= member.value
-    if value & ~known or value < 0:
-        raise invalid_enumeration(f"{name} is {value:#x}, expected bits of {known:#x}")
-    return kind(value)
+    # Plain numbers: operations on flags run through Python code of `enum`.
+    plain, known = int(value), _known_bits(kind)
+    if plain & ~known or plain < 0:
+        raise invalid_enumeration(f"{name} is {plain:#x}, expected bits of {known:#x}")
+    return value if isinstance(value, kind) else kind(value)
+
+
+@cache
+def _known_bits(kind: type[IntFlag]) -> int:
+    """Return all bits that the specification names."""
+    return sum(member.value for member in kind)
 
 
 def check_handle_type(device: DeviceState, desc: IpcMemHandleTypeExtDesc) -> None:

@@ -5,6 +5,7 @@
  * "map SIZE COUNT" lays SIZE bytes of the file over a reserved range and takes them away again,
  * "list SIZE COUNT" lays COUNT pieces beside each other, in an order in which none can be merged
  * with the next, "memory SIZE COUNT" makes zeroed memory, touches its pages and gives it back.
+ * "file SIZE COUNT" makes a memory file, maps it, unmaps and closes it.
  * The answer is nanoseconds for one.
  */
 #include "limit.h"
@@ -65,6 +66,24 @@ static double make_memory(size_t size, unsigned count)
     return median(samples, count);
 }
 
+static double make_file(size_t size, unsigned count)
+{
+    static uint64_t samples[MOST_SAMPLES];
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t start = now();
+        int made = memfd_create("limit", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        if (made < 0 || ftruncate(made, size))
+            fail("memfd");
+        uint8_t *at = mmap(0, size, PROT_READ | PROT_WRITE, MAP_SHARED, made, 0);
+        if (at == MAP_FAILED)
+            fail("mmap");
+        munmap(at, size);
+        close(made);
+        samples[i] = now() - start;
+    }
+    return median(samples, count);
+}
+
 int main(int argc, char **argv)
 {
     most = argc == 2 ? strtoull(argv[1], 0, 0) : 0;
@@ -84,6 +103,8 @@ int main(int argc, char **argv)
             answer(map_list(size, count));
         else if (!strcmp(kind, "memory"))
             answer(make_memory(size, count));
+        else if (!strcmp(kind, "file"))
+            answer(make_file(size, count));
         else
             fail(kind);
     }
