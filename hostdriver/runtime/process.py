@@ -80,6 +80,8 @@ class Process:
         if attached is not None:
             attached.runner.abandon()
             close_descriptors(attached.state)
+            for export in attached.state.exports:
+                drop_ticket(export.ticket)
 
     def close(self) -> None:
         """End the link: the devices take back everything; a second call does nothing."""
@@ -115,15 +117,13 @@ class Process:
 
 
 def close_descriptors(state: DriverState) -> None:
-    """Close a process's memory files and handles, for when nobody may ask questions any more."""
+    """Close the descriptors of a process's memory, for when nobody may ask questions any more."""
     for physical in state.physical.values():
         if physical.descriptor is not None:
             os.close(physical.descriptor)
     for entry in state.allocations:
         if entry.value.descriptor is not None:
             os.close(entry.value.descriptor)
-    for export in state.exports:
-        drop_ticket(export.ticket)
 
 
 _processes: weakref.WeakSet[Process] = weakref.WeakSet()

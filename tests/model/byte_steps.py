@@ -91,7 +91,10 @@ def ask_range(play: Play, chance: random.Random) -> None:
     address = region[0]
     found = play.do(process, "range_of", address)
     opening, mapping = process.opening_at(address), process.mapping_at(address)
-    if opening is not None:
+    allocation = process.allocation_at(address)
+    if allocation is not None:
+        assert found == [allocation.start, allocation.size]
+    elif opening is not None:
         assert found == [opening.pointer, opening.size]
     elif mapping is not None:
         assert found == [mapping.start, mapping.size]
@@ -100,11 +103,14 @@ def ask_range(play: Play, chance: random.Random) -> None:
 
 
 def _region(process: Process, chance: random.Random) -> tuple[int, int] | None:
-    """Return a range in opened or reserved memory, mostly where something is mapped."""
+    """Return a range in allocated, opened or reserved memory, mostly where there is some."""
+    allocation = some(chance, process.allocations)
     opening = some(chance, process.openings)
     mapping = some(chance, process.mappings)
     where = some(chance, process.reservations)
-    if opening is not None and chance.random() < 0.5:
+    if allocation is not None and chance.random() < 0.3:
+        start, end = allocation.start, allocation.start + allocation.size
+    elif opening is not None and chance.random() < 0.5:
         start, end = opening.pointer, opening.pointer + opening.size
     elif mapping is not None and chance.random() < 0.8:
         start, end = mapping.start, mapping.end
@@ -123,10 +129,16 @@ def _host_place(process: Process, chance: random.Random) -> tuple[int, int, str 
     """Return a range around host memory, and why the CPU may not use it."""
     hosts = [m for m in process.mappings if m.object.store.is_host]
     mapping = some(chance, hosts if now_and_then(chance, 2) else process.mappings)
-    if mapping is None:
+    ranges = [(a.start, a.start + a.size) for a in process.allocations]
+    ranges += [(o.pointer, o.pointer + o.size) for o in process.openings]
+    if mapping is not None and chance.random() < 0.6:
+        first, end = mapping.start, mapping.end + now_and_then(chance) * GRANULE
+    elif ranges:
+        first, end = chance.choice(ranges)
+    else:
         return None
-    start = mapping.start + chance.randrange(mapping.size)
-    size = chance.randint(1, min(mapping.end - start + now_and_then(chance) * GRANULE, MOST_BYTES))
+    start = first + chance.randrange(end - first)
+    size = chance.randint(1, min(end - start, MOST_BYTES))
     window = process.window(start, size)
     if size_of(window) < size:
         return start, size, "ADDRESS_NOT_FOUND"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.model.oracle import GRANULE, INVALID, Handle, Opening
+from tests.model.oracle import GRANULE, INVALID, Allocation, Handle, Mapping, Opening
 from tests.model.play import now_and_then, some
 from tests.model.stores import size_of
 
@@ -34,6 +34,8 @@ def export_window(play: Play, chance: random.Random) -> None:
         size = chance.choice((0, end - start, end - start + 1))
     if (opening := some(chance, process.openings)) is not None and now_and_then(chance):
         start, size = opening.pointer, 1
+    if (allocation := some(chance, process.allocations)) is not None and now_and_then(chance):
+        start, size = allocation.start, chance.randint(1, allocation.size + 1)
     raw = play.do(process, "get", start, size)
     reason = process.why_not_export(start, size)
     if reason is not None:
@@ -48,15 +50,16 @@ def export_window(play: Play, chance: random.Random) -> None:
 
 
 def export_plain(play: Play, chance: random.Random) -> None:
-    """Get the one handle of a mapping: the same each time, until it is put as often."""
+    """Get the one handle of some memory: the same each time, until it is put as often."""
     process = play.process(chance)
-    mapping = some(chance, process.mappings)
-    if mapping is None:
+    sources: list[Mapping | Allocation] = [*process.mappings, *process.allocations]
+    source = some(chance, sources)
+    if source is None:
         return
-    start = mapping.start + now_and_then(chance) * GRANULE
+    start = source.start + now_and_then(chance) * chance.choice((1, GRANULE))
     raw = play.do(process, "get_plain", start)
-    shown = process.mapping_at(start)
-    if shown is None or shown.start != start:
+    shown = process.mapping_at(start) or process.allocation_at(start)
+    if shown is None or shown.start != start or _is_shared(shown):
         assert raw == INVALID, raw
         return
     handle = process.plain_handle(shown)
@@ -65,9 +68,13 @@ def export_plain(play: Play, chance: random.Random) -> None:
         handle.uses += 1
         return
     assert len(raw) == 128, raw
-    handle = Handle(raw, process, [shown.piece], shown)
+    handle = Handle(raw, process, process.window(start, shown.size), shown)
     process.handles.append(handle)
     play.world.handles.append(handle)
+
+
+def _is_shared(source: Mapping | Allocation) -> bool:
+    return isinstance(source, Allocation) and source.kind == "shared"
 
 
 def put(play: Play, chance: random.Random) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tests.model.oracle import GRANULE
+
 if TYPE_CHECKING:
     from tests.model.oracle import Process
     from tests.model.play import Play
+    from tests.model.stores import Piece
 
 
 def check(play: Play) -> None:
@@ -59,10 +62,13 @@ def _compare(who: str, found: dict[str, int], expected: dict[str, int]) -> None:
 def _check_process(process: Process, usage: dict[str, int], began: dict[str, int]) -> None:
     hosts = sum(thing.store.is_host for thing in process.objects)
     mapped = sum(m.size for m in process.mappings if m.object.store.is_host)
-    ranges = len(process.reservations) + len(process.openings)
+    mapped += sum(a.store.size for a in process.allocations if a.store.is_host)
+    mapped += sum(_pages(p) for o in process.openings for p in o.pieces if p.store.is_host)
+    ranges = len(process.reservations) + len(process.openings) + len(process.allocations)
     expected = {
         "reservations": len(process.reservations),
         "mappings": len(process.mappings),
+        "allocations": len(process.allocations),
         "openings": len(process.openings),
         "handles": len(process.handles),
         "objects": len(process.objects),
@@ -72,6 +78,12 @@ def _check_process(process: Process, usage: dict[str, int], began: dict[str, int
         "outside": 0,
     }
     _compare(f"process {process.number}", usage, expected)
+
+
+def _pages(piece: Piece) -> int:
+    """Return the bytes of the whole pages that hold a piece."""
+    first = piece.offset & -GRANULE
+    return (piece.offset + piece.size - first + GRANULE - 1) & -GRANULE
 
 
 def clear(play: Play) -> None:
@@ -86,11 +98,14 @@ def clear(play: Play) -> None:
             play.expect(None, process, "free", reservation.start, reservation.size)
         for thing in process.objects:
             play.expect(None, process, "destroy", thing.number)
+        for allocation in process.allocations:
+            play.expect(None, process, "free_memory", allocation.start)
         process.openings.clear()
         process.handles.clear()
         process.reservations.clear()
         process.mappings.clear()
         process.objects.clear()
+        process.allocations.clear()
         usage = play.do(process, "usage")
         assert usage["free_addresses"] == play.usage[process]["free_addresses"]
     check(play)

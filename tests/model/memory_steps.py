@@ -11,6 +11,7 @@ from tests.model.oracle import (
     PAGE,
     READONLY,
     READWRITE,
+    Allocation,
     Mapping,
     Object,
     Reservation,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 MOST_OBJECTS = 10
 MOST_RESERVATIONS = 5
+MOST_ALLOCATIONS = 6
 TABLES = 1 << 20
 """Device memory that may be wanted for page tables beside what is asked for."""
 
@@ -182,6 +184,38 @@ def get_access(play: Play, chance: random.Random) -> None:
     rest = where.access[where.pages(start, where.end - start)]
     same = next((at for at, access in enumerate(rest) if access != rest[0]), len(rest))
     assert found == [rest[0], same * GRANULE]
+
+
+def allocate(play: Play, chance: random.Random) -> None:
+    """Allocate memory of any kind and any size, now and then of none."""
+    process = play.process(chance)
+    if len(process.allocations) >= MOST_ALLOCATIONS:
+        return free_allocation(play, chance)
+    kind = chance.choice(("device", "device", "host", "shared"))
+    size = chance.choice((1, 100, GRANULE, PAGE + 1, chance.randint(1, 3 * PAGE)))
+    if now_and_then(chance):
+        play.expect("UNSUPPORTED_SIZE", process, "obtain", kind, 0)
+        return None
+    start = play.do(process, "obtain", kind, size)
+    assert isinstance(start, int), start
+    page = PAGE if kind == "device" else GRANULE
+    store = Store((size + page - 1) // page * page, kind != "device")
+    assert process.is_free(start, store.size)
+    process.allocations.append(Allocation(start, size, kind, store))
+    return None
+
+
+def free_allocation(play: Play, chance: random.Random) -> None:
+    """Free an allocation by its pointer, or by one inside, which is an error; never twice."""
+    process = play.process(chance)
+    gone = some(chance, process.allocations)
+    if gone is None:
+        return
+    pointer = gone.start + now_and_then(chance, 6) * chance.randrange(gone.size)
+    reason = None if pointer == gone.start else "INVALID_ARGUMENT"
+    if play.expect(reason, process, "free_memory", pointer):
+        process.free_allocation(gone)
+        play.expect("INVALID_ARGUMENT", process, "free_memory", pointer)
 
 
 def _part(process: Process, where: Reservation, chance: random.Random) -> tuple[int, int]:

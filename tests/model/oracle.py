@@ -82,6 +82,22 @@ class Reservation:
 
 
 @dataclass(eq=False)
+class Allocation:
+    """Memory that a process allocated, whole pages of a store."""
+
+    start: int
+    size: int
+    """Bytes that it asked for."""
+    kind: str
+    store: Store
+
+    @property
+    def end(self) -> int:
+        """First address behind its pages."""
+        return self.start + self.store.size
+
+
+@dataclass(eq=False)
 class Handle:
     """An IPC handle that some process got; `uses` gets without a put keep it alive."""
 
@@ -89,8 +105,8 @@ class Handle:
     """Its bytes in hexadecimal."""
     owner: Process
     pieces: list[Piece]
-    mapping: Mapping | None
-    """The mapping whose one handle it is; None for a window."""
+    source: Mapping | Allocation | None
+    """The memory whose one handle it is; None for a window."""
     uses: int = 1
 
 
@@ -119,6 +135,7 @@ class Process:
     objects: list[Object] = field(default_factory=list)
     reservations: list[Reservation] = field(default_factory=list)
     mappings: list[Mapping] = field(default_factory=list)
+    allocations: list[Allocation] = field(default_factory=list)
     handles: list[Handle] = field(default_factory=list)
     """Those that open."""
     openings: list[Opening] = field(default_factory=list)
@@ -129,6 +146,8 @@ class Process:
         """Iterate over the addresses that are taken, as start and end."""
         for reservation in self.reservations:
             yield reservation.start, reservation.end
+        for allocation in self.allocations:
+            yield allocation.start, allocation.end
         for opening in self.openings:
             yield opening.pointer & -GRANULE, opening.pointer + opening.size
 
@@ -155,10 +174,21 @@ class Process:
         inside = (o for o in self.openings if o.pointer <= address < o.pointer + o.size)
         return next(inside, None)
 
+    def allocation_at(self, address: int) -> Allocation | None:
+        inside = (a for a in self.allocations if a.start <= address < a.start + a.size)
+        return next(inside, None)
+
     def shown(self, start: int, size: int) -> Iterator[Shown]:
-        """Iterate over what a device sees along a range that lies in a reservation or opening."""
+        """Iterate over what a device sees along a range that lies in one piece of memory."""
         end = start + size
         while start < end:
+            allocation = self.allocation_at(start)
+            if allocation is not None:
+                length = min(end, allocation.start + allocation.size) - start
+                piece = Piece(allocation.store, start - allocation.start, length)
+                yield Shown(length, piece, READWRITE)
+                start += length
+                continue
             opening = self.opening_at(start)
             if opening is not None:
                 length = min(end, opening.pointer + opening.size) - start
@@ -229,6 +259,8 @@ class Process:
             return "INVALID_SIZE"
         if any(o.pointer < start + size and start < o.pointer + o.size for o in self.openings):
             return INVALID
+        if any(a.start < start + size and start < a.end for a in self.allocations):
+            return INVALID
         at = start
         while at < start + size:
             mapping = self.mapping_at(at)
@@ -255,21 +287,28 @@ class Process:
         """Take mappings away, and with them their plain handles."""
         for mapping in list(mappings):
             self.mappings.remove(mapping)
-            self.handles = [h for h in self.handles if h.mapping is not mapping]
+            self.handles = [h for h in self.handles if h.source is not mapping]
             reservation = self.reservation_at(mapping.start)
             assert reservation is not None
             reservation.allow(mapping.start, mapping.size, NONE)
 
+    def free_allocation(self, allocation: Allocation) -> None:
+        """Take an allocation away, and with it its handle."""
+        self.allocations.remove(allocation)
+        self.handles = [h for h in self.handles if h.source is not allocation]
+
     def window(self, start: int, size: int) -> list[Piece]:
-        """Return what a handle for a window stands for, whatever the access is now."""
+        """Return what a range shows, whatever the access of mapped memory is now."""
+        if self.opening_at(start) or self.allocation_at(start):
+            return self.pieces(start, size)
         return [
             Piece(m.object.store, m.offset + low - m.start, high - low)
             for m in self.mappings_in(start, size)
             for low, high in [(max(start, m.start), min(start + size, m.end))]
         ]
 
-    def plain_handle(self, mapping: Mapping) -> Handle | None:
-        return next((h for h in self.handles if h.mapping is mapping), None)
+    def plain_handle(self, source: Mapping | Allocation) -> Handle | None:
+        return next((h for h in self.handles if h.source is source), None)
 
 
 class World:
@@ -293,6 +332,7 @@ class World:
             for process in self.processes
             for stores in (
                 [thing.store for thing in process.objects],
+                [allocation.store for allocation in process.allocations],
                 [piece.store for handle in process.handles for piece in handle.pieces],
                 [piece.store for opening in process.openings for piece in opening.pieces],
             )

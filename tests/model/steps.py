@@ -19,6 +19,8 @@ WEIGHTS: Final[dict[Step, int]] = {
     memory_steps.unmap: 2,
     memory_steps.set_access: 2,
     memory_steps.get_access: 1,
+    memory_steps.allocate: 3,
+    memory_steps.free_allocation: 2,
     byte_steps.write: 5,
     byte_steps.read: 4,
     byte_steps.copy: 3,

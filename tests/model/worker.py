@@ -48,6 +48,17 @@ class Hands(Actions):
         self.free(va, WARM_UP)
         self.destroy(0)
 
+    def obtain(self, kind: str, size: int) -> int:
+        context = self.context
+        if kind == "device":
+            return context.mem_alloc_device(self.device, size)
+        if kind == "host":
+            return context.mem_alloc_host(size)
+        return context.mem_alloc_shared(size, 0, self.device)
+
+    def free_memory(self, pointer: int) -> None:
+        self.context.mem_free(pointer)
+
     def reserve_at(self, size: int, start: int) -> int:
         return self.context.virtual_mem_reserve(size, start)
 
@@ -87,6 +98,7 @@ class Hands(Actions):
             "stages": stages,
             "reservations": len(state.reservations),
             "mappings": len(state.mappings),
+            "allocations": len(state.allocations),
             "openings": len(state.imports),
             "handles": len(state.exports),
             "objects": len(state.physical),
