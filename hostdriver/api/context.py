@@ -15,6 +15,7 @@ from hostdriver.api.contexts.copies import Copies
 from hostdriver.api.contexts.sharing import Sharing
 from hostdriver.api.contexts.synchronisation import Synchronisation
 from hostdriver.api.contexts.virtual import VirtualMemory
+from hostdriver.api.validation import check_device
 from hostdriver.core.failures import in_use, invalid_argument
 from hostdriver.core.results import ZeResult
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from hostdriver.api.device import Device
     from hostdriver.core.state import DriverState
 
 
@@ -84,3 +86,14 @@ class Context(Allocations, Copies, Sharing, Synchronisation, VirtualMemory):
             return ZeResult.ZE_RESULT_SUCCESS
 
         return self.run(ask)
+
+    def system_barrier(self, device: Device | None) -> None:
+        """Return when everybody can see what a device stored before (zeContextSystemBarrier).
+
+        Devices store to the very memory that others look at, so it is there already.
+
+        Raises:
+            ZeError: a device that is null, or not the context's; the context was destroyed.
+        """
+        index = self.index_of(device)
+        self.look(lambda state: check_device(state, index))

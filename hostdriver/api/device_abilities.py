@@ -51,13 +51,13 @@ _HANDLES: Final = ExternalMemoryTypeFlags.OPAQUE_FD | ExternalMemoryTypeFlags.DM
 def memory_access() -> DeviceMemoryAccessProperties:
     """Return how a device accesses memory: each kind but the application's own by plain pointers.
 
-    Host and shared memory may be used by host and device at once: both see the same bytes.
+    Host and shared memory may be used by the host and all devices at once: they see the same bytes.
     """
     return DeviceMemoryAccessProperties(
         host_alloc_capabilities=_WITH_HOST,
         device_alloc_capabilities=_RW,
         shared_single_device_alloc_capabilities=_WITH_HOST,
-        shared_cross_device_alloc_capabilities=MemoryAccessCapFlags(0),
+        shared_cross_device_alloc_capabilities=_WITH_HOST,
         shared_system_alloc_capabilities=MemoryAccessCapFlags(0),
     )
 

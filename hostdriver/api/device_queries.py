@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from firmware.abi.extensions import Extension
 from hostdriver.api.device_structures import (
     DeviceIpVersionExt,
     DeviceMemoryExtProperties,
@@ -24,11 +25,11 @@ from hostdriver.core.query_enums import (
 from hostdriver.core.results import Refusal, failed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from firmware.abi.segment import SpecBlock
     from hostdriver.api.structures import ChainedProperties, UnknownDesc
-    from hostdriver.core.state import DriverState
+    from hostdriver.core.state import DeviceState, DriverState
 
 _TIMESTAMP_BITS: Final = 64
 _PRIORITIES: Final = 3
@@ -38,6 +39,14 @@ _EXECUTION_UNITS: Final = 8
 _SUBSLICES: Final = 8
 _SLICES: Final = 1
 MEMORY_NAME: Final = "VRAM"
+_CHAINED: Final[Mapping[type[ChainedProperties], Extension]] = {
+    DeviceIpVersionExt: Extension.EXT_DEVICE_IP_VERSION,
+    DeviceReadonlyMemoryExtProperties: Extension.EXT_VIRTUAL_MEM_READONLY_PROPERTIES,
+    DeviceUsablememSizeExtProperties: Extension.EXT_DEVICE_USABLEMEM_SIZE_PROPERTIES,
+}
+_CHAINED_TO_MEMORY: Final[Mapping[type[ChainedProperties], Extension]] = {
+    DeviceMemoryExtProperties: Extension.EXT_DEVICE_MEMORY_PROPERTIES
+}
 
 
 class Identity(NamedTuple):
@@ -78,16 +87,12 @@ async def get_properties(
         ZeError: with profile `intel`, for a structure that the call does not know; the device is
             lost (only free memory asks it).
     """
-    known: set[type[ChainedProperties]] = {
-        DeviceIpVersionExt,
-        DeviceReadonlyMemoryExtProperties,
-        DeviceUsablememSizeExtProperties,
-    }
+    device = state.devices[identity.device]
     more = [
-        await _more_about(state, identity.device, kind)
-        for kind in read_properties(state, p_next, known)
+        await _more_about(device, kind)
+        for kind in read_properties(state, p_next, _CHAINED, device.extensions)
     ]
-    spec = state.devices[identity.device].spec
+    spec = device.spec
     flags = DevicePropertyFlags.ECC
     if identity.is_part:
         flags |= DevicePropertyFlags.SUBDEVICE
@@ -123,8 +128,9 @@ def get_memory_properties(
     Raises:
         ZeError: with profile `intel`, for a structure that the call does not know.
     """
-    spec = state.devices[index].spec
-    wanted = read_properties(state, p_next, {DeviceMemoryExtProperties})
+    device = state.devices[index]
+    spec = device.spec
+    wanted = read_properties(state, p_next, _CHAINED_TO_MEMORY, device.extensions)
     memory = DeviceMemoryProperties(
         flags=DeviceMemoryPropertyFlags(0),
         max_clock_rate=spec.memory_clock_mhz,
@@ -148,15 +154,13 @@ async def free_memory(index: int) -> int:
         raise failed(refusal, f"free memory of device {index} cannot be read") from refusal
 
 
-async def _more_about(
-    state: DriverState, index: int, kind: type[ChainedProperties]
-) -> ChainedProperties:
+async def _more_about(device: DeviceState, kind: type[ChainedProperties]) -> ChainedProperties:
     if kind is DeviceIpVersionExt:
-        return DeviceIpVersionExt(ip_version=state.devices[index].spec.ip_version)
+        return DeviceIpVersionExt(ip_version=device.spec.ip_version)
     if kind is DeviceReadonlyMemoryExtProperties:
         capability = DeviceReadonlyMemoryCapability.ENFORCED
         return DeviceReadonlyMemoryExtProperties(readonly_capability=capability)
-    return DeviceUsablememSizeExtProperties(curr_usable_mem_size=await free_memory(index))
+    return DeviceUsablememSizeExtProperties(curr_usable_mem_size=await free_memory(device.index))
 
 
 def _how_built(spec: SpecBlock) -> DeviceMemoryExtProperties:

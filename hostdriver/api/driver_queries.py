@@ -40,6 +40,9 @@ EXTENSION_VERSIONS: Final[Mapping[Extension, int]] = {
     Extension.EXT_VIRTUAL_MEM_READONLY_PROPERTIES: _V1_0,
 }
 """Extensions that this driver has, and which version of each. Whoever adds one enters it."""
+_CHAINED: Final[Mapping[type[ChainedProperties], Extension]] = {
+    DriverMemoryFreeExtProperties: Extension.EXT_MEMORY_FREE_POLICIES
+}
 SHARED: Final = IpcPropertyFlags.MEMORY
 """What this driver shares between processes. Whoever adds a kind enters it."""
 
@@ -49,11 +52,8 @@ def get_extension_properties(state: DriverState) -> list[DriverExtensionProperti
 
     What EMUZERO_DISABLE_EXTENSIONS names, or a device's specification leaves out, is not there.
     """
-    names = {
-        extension_name(extension): version
-        for extension, version in EXTENSION_VERSIONS.items()
-        if all(extension in device.extensions for device in state.devices)
-    }
+    offered = _offered(state)
+    names = {extension_name(e): v for e, v in EXTENSION_VERSIONS.items() if e in offered}
     return [DriverExtensionProperties(name=name, version=names[name]) for name in sorted(names)]
 
 
@@ -70,9 +70,17 @@ def get_properties(
     Raises:
         ZeError: with profile `intel`, for a structure that the call does not know.
     """
-    wanted = read_properties(state, p_next, {DriverMemoryFreeExtProperties})
+    wanted = read_properties(state, p_next, _CHAINED, _offered(state))
     more = [DriverMemoryFreeExtProperties(free_policies=_policies()) for _ in wanted]
     return DriverProperties(uuid=DRIVER_UUID, driver_version=DRIVER_VERSION, p_next=more)
+
+
+def _offered(state: DriverState) -> Extension:
+    """Return the extensions that all devices offer to this process."""
+    offered = ~Extension(0)
+    for device in state.devices:
+        offered &= device.extensions
+    return offered
 
 
 def _policies() -> DriverMemoryFreePolicyExtFlags:

@@ -66,12 +66,16 @@ class IpcPhysMemHandleRangeExtDesc(ChainedDesc):
 class ContextDesc:
     """How a context is made."""
 
+    stype: ClassVar[StructureType] = StructureType.CONTEXT_DESC
+
     flags: ContextFlags = NO_CONTEXT_FLAGS
 
 
 @dataclass(frozen=True, slots=True)
 class PhysicalMemDesc:
     """How physical memory is made."""
+
+    stype: ClassVar[StructureType] = StructureType.PHYSICAL_MEM_DESC
 
     size: int
     flags: PhysicalMemFlags = ON_DEVICE
@@ -82,6 +86,8 @@ class PhysicalMemDesc:
 @dataclass(frozen=True, slots=True)
 class PhysicalMemProperties:
     """What a physical memory object is."""
+
+    stype: ClassVar[StructureType] = StructureType.PHYSICAL_MEM_PROPERTIES
 
     id: int
     """Never used again in a process."""

@@ -26,7 +26,7 @@ from hostdriver.core.physical import MEDIUM_PAGE, PhysicalKind
 from hostdriver.core.state import Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from enum import IntFlag
 
     from hostdriver.api.structures import (
@@ -209,16 +209,23 @@ def read_chain(
 def read_properties(
     state: DriverState,
     chain: Sequence[type[ChainedProperties] | UnknownDesc],
-    known: Collection[type[ChainedProperties]],
+    known: Mapping[type[ChainedProperties], Extension],
+    offered: Extension,
 ) -> list[type[ChainedProperties]]:
     """Return the classes of a chain that the call knows; others as `read_chain` treats them.
+
+    Args:
+        state: the process.
+        chain: what was asked for.
+        known: the classes that the call knows, each with the extension that it belongs to.
+        offered: extensions that are on; structures of another one are unknown.
 
     Raises:
         ZeError: with profile `intel`, for a structure that the call does not know.
     """
     found: list[type[ChainedProperties]] = []
     for item in chain:
-        if isinstance(item, type) and item in known:
+        if isinstance(item, type) and item in known and known[item] in offered:
             found.append(item)
         else:
             _pass_over(state, item.stype)

@@ -51,6 +51,20 @@ def test_structures_come_in_the_order_in_which_they_were_asked_for() -> None:
     assert enforced == 2
 
 
+def test_structures_of_extensions_that_are_off_are_unknown() -> None:
+    with pair(replace(SPEC, extensions=Extension(0))) as p:
+        device = device_of(p)
+        assert device.get_properties([ze.DeviceIpVersionExt]).p_next == []
+        assert "0x1000f" in p.driver.get_last_error_description()
+        (memory,) = device.get_memory_properties([ze.DeviceMemoryExtProperties])
+        assert memory.p_next == []
+    with (
+        pair(replace(SPEC, extensions=Extension(0)), profile="intel") as p,
+        fails("UNSUPPORTED_ENUMERATION"),
+    ):
+        device_of(p).get_properties([ze.DeviceUsablememSizeExtProperties])
+
+
 @pytest.mark.decision("PAGE-03")
 def test_free_and_total_memory_are_exact() -> None:
     with pair(SPEC) as p, p.driver.create_context() as context:
@@ -124,6 +138,7 @@ def test_memory_of_the_host_is_shared_at_once_and_the_applications_own_is_not() 
     both = ze.MemoryAccessCapFlags.RW | ze.MemoryAccessCapFlags.CONCURRENT
     assert access.host_alloc_capabilities == both
     assert access.shared_single_device_alloc_capabilities == both
+    assert access.shared_cross_device_alloc_capabilities == both
     assert access.device_alloc_capabilities == ze.MemoryAccessCapFlags.RW
     assert access.shared_system_alloc_capabilities == 0
 

@@ -183,6 +183,17 @@ def test_status_after_a_fault_is_the_contexts_and_not_the_devices() -> None:
         context.mem_free(pointer)
 
 
+def test_barrier_of_the_system_is_there_for_devices_of_the_context() -> None:
+    with pair(SPEC, devices=2) as p:
+        first, second = p.driver.devices
+        context = p.driver.create_context_ex(devices=[first])
+        context.system_barrier(first)
+        with fails("INVALID_ARGUMENT"):
+            context.system_barrier(second)
+        with fails("INVALID_NULL_HANDLE", "hDevice"):
+            context.system_barrier(None)
+
+
 def test_status_of_a_context_whose_device_is_lost() -> None:
     with pair(SPEC, devices=2) as p:
         first, second = p.driver.devices
