@@ -144,7 +144,17 @@ def _check_pci_address(address: object) -> None:
 
 def _check_together(spec: DeviceSpec) -> None:
     if not spec.page_sizes & PageSizes.SMALL:
-        raise SpecError("page_sizes", "4 KiB among them", spec.page_sizes)
+        raise SpecError("page_sizes", "4 KiB among them", _sizes_text(spec.page_sizes))
     if spec.min_ring_entries > spec.max_ring_entries:
         limit = f"at most max_ring_entries ({spec.max_ring_entries})"
         raise SpecError("min_ring_entries", limit, spec.min_ring_entries)
+
+
+def _sizes_text(sizes: PageSizes) -> str:
+    """Return page sizes as a file has them."""
+    units = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+    names: list[str] = []
+    for size in sizes:
+        unit, name = next(unit for unit in units if size >= unit[0])
+        names.append(f"{size // unit} {name}")
+    return ", ".join(names) or "none"

@@ -49,7 +49,7 @@ def test_a_bad_specification_is_refused_with_its_line(tmp_path: Path) -> None:
     ended = run_emuzero("serve", "--spec", file, "--socket", tmp_path / "s")
 
     assert ended.returncode == 2
-    assert f"{file}, line 3: device specification: banks" in ended.stderr
+    assert f"{file}:3: banks" in ended.stderr
     assert ended.stderr.count("\n") == 1
     assert not (tmp_path / "s").exists()
 

@@ -48,12 +48,25 @@ def test_keys_in_other_spellings_are_found() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("\nbanks = 3\n", "line 2: device specification: banks: expected a power of two, found 3"),
-        ("bonks = 4\n", "line 1: device specification: there is no key bonks; did you mean banks?"),
-        ("[latencies]\ncopy_ticks = 1\n", "did you mean latencies.copy_ticks_per_kib?"),
-        ("quartz = 4\n", "line 1: device specification: quartz: expected one of"),
-        ("name = \n", "at line 1"),
-        ("[latencies]\ncommand_ticks = 'x'\n", "line 2: device specification: latencies"),
+        ("\nbanks = 3\n", ":2: banks: expected a power of two, found 3"),
+        ("bonks = 4\n", ":1: there is no key bonks; did you mean banks?"),
+        ("[latencies]\ncopy_ticks = 1\n", ":2: there is no key latencies.copy_ticks; did you mean"),
+        ("[latencies]\nquartz = 1\n", "latencies.quartz; expected one of command_ticks, c"),
+        ("quartz = 4\n", ":1: there is no key quartz; docs/device.toml shows all "),
+        ("\n[quartz.deep]\n", ":2: there is no key quartz;"),
+        ("banks = '3'\n", ":1: banks: expected a whole number from 1 to 64, found '3'"),
+        ("banks = true\n", ":1: banks: expected a whole number from 1 to 64, found True"),
+        ("latencies = 5\n", ":1: latencies: expected a table, found 5"),
+        ("page_sizes = []\n", ":1: page_sizes: expected 4 KiB among them, found none"),
+        ("page_sizes = ['2 MiB']\n", "expected 4 KiB among them, found 2 MiB"),
+        ("name = \n", ":1: no TOML: invalid value (at line 1, column 8)"),
+        ("a = 1\na = 2", ":2: no TOML: cannot overwrite a value (at end of document)"),
+        ("[latencies]\ncommand_ticks = 'x'\n", ":2: latencies.command_ticks: expected"),
+        (
+            "extensions = ['ZE_extension_external_memmap_sysmen']\n",
+            "; did you mean 'ZE_extension_external_memmap_sysmem'?",
+        ),
+        ("extensions = ['quartz']\n", "expected names of Level Zero extensions, found 'quartz'"),
     ],
 )
 def test_a_bad_file_is_refused_with_line_and_key(tmp_path: Path, text: str, words: str) -> None:
@@ -89,6 +102,14 @@ def test_the_command_line_goes_over_the_file(tmp_path: Path) -> None:
     spec = read_spec(file, vram_size=2 << 30, profile="intel")
 
     assert (spec.name, spec.vram_size, spec.profile.name) == ("mine", 2 << 30, "INTEL")
+
+
+def test_a_wrong_size_in_a_file_is_not_blamed_on_the_command_line(tmp_path: Path) -> None:
+    file = tmp_path / "device.toml"
+    file.write_text("vram_size = '1 gallon'\n")
+
+    with pytest.raises(BadInput, match=r"device\.toml:1: vram_size: expected bytes"):
+        read_spec(file, vram_size=2 << 30, profile=None)
 
 
 def test_a_wrong_size_on_the_command_line_is_not_blamed_on_a_file() -> None:
