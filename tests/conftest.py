@@ -1,8 +1,13 @@
-"""Hypothesis profiles: `default` is quick, `ci` repeatable, `nightly` long; and signals."""
+"""Hypothesis profiles: `default` is quick, `ci` repeatable, `nightly` long; chance; signals."""
 
+import random
 import signal
+from collections.abc import Generator
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.harness.chance import SEED, again, new_seed
 
 # A loaded machine is no fault of the code: neither deadlines nor slow generation fail a test.
 # Every profile says all that it means, since the library's own defaults differ under CI.
@@ -21,3 +26,21 @@ settings.load_profile("default")
 # A shell lets what it starts in the background ignore SIGINT, and children inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def chance(request: pytest.FixtureRequest) -> random.Random:
+    """Return a generator with a seed of its own in each run; a failure tells how to repeat it."""
+    seed = new_seed()
+    request.node.stash[SEED] = seed
+    return random.Random(seed)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed and SEED in item.stash:
+        report.sections.append(("Repeat it", again(item.nodeid, item.stash[SEED])))
+    return report

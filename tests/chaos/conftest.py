@@ -1,10 +1,8 @@
-"""A device process, somebody who only wants to work, and chance whose seed is shown."""
+"""A device process, and somebody who only wants to work."""
 
 from __future__ import annotations
 
 import contextlib
-import os
-import random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,11 +27,3 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Generator[EmulatorProc
 def bystander(emulator: EmulatorProcess) -> Generator[Bystander]:
     with contextlib.closing(Bystander(emulator.path)) as other:
         yield other
-
-
-@pytest.fixture
-def chance() -> random.Random:
-    seed = random.SystemRandom().randrange(1 << 32)
-    # Shown by pytest when the test fails.
-    os.write(1, f"seed {seed}\n".encode())
-    return random.Random(seed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
 import signal
 import sys
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from tests.harness.process_client import RawClient
 from tests.harness.victim import GIFT, IN_FLIGHT, PAGE, READY, STEPS, TOKEN, Page
 
 if TYPE_CHECKING:
+    import random
     from pathlib import Path
 
     from tests.harness.children import Child
@@ -68,10 +68,9 @@ def reap(breeder: Child) -> None:
 @pytest.mark.case("D09")
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_two_hundred_clients_killed_at_random_points_cost_nothing(tmp_path: Path) -> None:
-    seed = random.SystemRandom().randrange(1 << 32)
-    sys.stdout.write(f"seed {seed}\n")
-    chance = random.Random(seed)
+def test_two_hundred_clients_killed_at_random_points_cost_nothing(
+    tmp_path: Path, chance: random.Random
+) -> None:
     page_path = tmp_path / "page"
     page_path.write_bytes(bytes(PAGE))
     page = Page(page_path)
