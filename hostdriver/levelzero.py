@@ -25,6 +25,7 @@ from hostdriver.api.device_structures import (
 )
 from hostdriver.api.driver import Driver, connect
 from hostdriver.api.driver_structures import (
+    DriverDdiHandlesExtProperties,
     DriverExtensionProperties,
     DriverIpcProperties,
     DriverMemoryFreeExtProperties,
@@ -167,6 +168,7 @@ __all__ = [
     "DeviceUsablememSizeExtProperties",
     "Driver",
     "DriverDdiHandleExtFlags",
+    "DriverDdiHandlesExtProperties",
     "DriverExtensionProperties",
     "DriverIpcProperties",
     "DriverMemoryFreeExtProperties",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from firmware.abi.extensions import Extension, extension_name
 from hostdriver.api.driver_structures import (
+    DriverDdiHandlesExtProperties,
     DriverExtensionProperties,
     DriverIpcProperties,
     DriverMemoryFreeExtProperties,
@@ -13,7 +14,7 @@ from hostdriver.api.driver_structures import (
 )
 from hostdriver.api.validation import read_properties
 from hostdriver.core.enums import DriverMemoryFreePolicyExtFlags
-from hostdriver.core.query_enums import ApiVersion, IpcPropertyFlags
+from hostdriver.core.query_enums import ApiVersion, DriverDdiHandleExtFlags, IpcPropertyFlags
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,11 +26,13 @@ API_VERSION: Final = ApiVersion.VERSION_1_18
 DRIVER_UUID: Final = bytes.fromhex("656d757a65726f2d8f1e4ac9b7d20001")
 DRIVER_VERSION: Final = 0 << 24 | 1 << 16 | 0
 _V1_0: Final = 1 << 16
+_V1_1: Final = 1 << 16 | 1
 EXTENSION_VERSIONS: Final[Mapping[Extension, int]] = {
     Extension.EXP_RELAXED_ALLOCATION_LIMITS: _V1_0,
     Extension.EXT_DEVICE_IP_VERSION: _V1_0,
     Extension.EXT_DEVICE_MEMORY_PROPERTIES: _V1_0,
     Extension.EXT_DEVICE_USABLEMEM_SIZE_PROPERTIES: _V1_0,
+    Extension.EXT_DRIVER_DDI_HANDLES: _V1_1,
     Extension.EXT_EXTERNAL_MEMMAP_SYSMEM: _V1_0,
     Extension.EXT_IPC_MEM_HANDLE_TYPE: _V1_0,
     Extension.EXT_IPC_PHYS_MEM_HANDLE_RANGE: _V1_0,
@@ -41,7 +44,8 @@ EXTENSION_VERSIONS: Final[Mapping[Extension, int]] = {
 }
 """Extensions that this driver has, and which version of each. Whoever adds one enters it."""
 _CHAINED: Final[Mapping[type[ChainedProperties], Extension]] = {
-    DriverMemoryFreeExtProperties: Extension.EXT_MEMORY_FREE_POLICIES
+    DriverDdiHandlesExtProperties: Extension.EXT_DRIVER_DDI_HANDLES,
+    DriverMemoryFreeExtProperties: Extension.EXT_MEMORY_FREE_POLICIES,
 }
 SHARED: Final = IpcPropertyFlags.MEMORY
 """What this driver shares between processes. Whoever adds a kind enters it."""
@@ -71,7 +75,7 @@ def get_properties(
         ZeError: with profile `intel`, for a structure that the call does not know.
     """
     wanted = read_properties(state, p_next, _CHAINED, _offered(state))
-    more = [DriverMemoryFreeExtProperties(free_policies=_policies()) for _ in wanted]
+    more = [_more_about(kind) for kind in wanted]
     return DriverProperties(uuid=DRIVER_UUID, driver_version=DRIVER_VERSION, p_next=more)
 
 
@@ -81,6 +85,13 @@ def _offered(state: DriverState) -> Extension:
     for device in state.devices:
         offered &= device.extensions
     return offered
+
+
+def _more_about(kind: type[ChainedProperties]) -> ChainedProperties:
+    if kind is DriverDdiHandlesExtProperties:
+        supported = DriverDdiHandleExtFlags.DDI_HANDLE_EXT_SUPPORTED
+        return DriverDdiHandlesExtProperties(flags=supported)
+    return DriverMemoryFreeExtProperties(free_policies=_policies())
 
 
 def _policies() -> DriverMemoryFreePolicyExtFlags:

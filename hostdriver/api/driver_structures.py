@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hostdriver.core.enums import DriverMemoryFreePolicyExtFlags
-    from hostdriver.core.query_enums import IpcPropertyFlags
+    from hostdriver.core.query_enums import DriverDdiHandleExtFlags, IpcPropertyFlags
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,3 +50,12 @@ class DriverMemoryFreeExtProperties(ChainedProperties):
 
     stype: ClassVar[StructureType] = StructureType.DRIVER_MEMORY_FREE_EXT_PROPERTIES
     free_policies: DriverMemoryFreePolicyExtFlags
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverDdiHandlesExtProperties(ChainedProperties):
+    """Whether handles begin with the tables of their functions; chained to `DriverProperties`."""
+
+    stype: ClassVar[StructureType] = StructureType.DRIVER_DDI_HANDLES_EXT_PROPERTIES
+    flags: DriverDdiHandleExtFlags
+    """In C they do; in Python a handle is an object that has its methods."""

@@ -73,6 +73,16 @@ def test_free_policies_are_told_when_they_are_asked_for() -> None:
     assert found.stype == 0x10009
 
 
+def test_handles_in_c_begin_with_their_tables() -> None:
+    with pair(SPEC) as p:
+        (found,) = p.driver.get_properties([ze.DriverDdiHandlesExtProperties]).p_next
+
+        assert found == ze.DriverDdiHandlesExtProperties(
+            flags=ze.DriverDdiHandleExtFlags.DDI_HANDLE_EXT_SUPPORTED
+        )
+        assert extensions(p.driver)["ZE_extension_driver_ddi_handles"] == 0x10001
+
+
 def test_memory_may_be_shared_between_processes() -> None:
     with pair(SPEC) as p:
         assert ze.IpcPropertyFlags.MEMORY in p.driver.get_ipc_properties().flags

@@ -6,6 +6,9 @@ int main(void)
     uint32_t count = 0;
     ze_driver_extension_properties_t *extensions;
     ze_driver_ipc_properties_t ipc = {ZE_STRUCTURE_TYPE_DRIVER_IPC_PROPERTIES};
+    ze_driver_ddi_handles_ext_properties_t tables = {
+        ZE_STRUCTURE_TYPE_DRIVER_DDI_HANDLES_EXT_PROPERTIES};
+    ze_driver_properties_t driver = {ZE_STRUCTURE_TYPE_DRIVER_PROPERTIES, &tables};
     ze_device_usablemem_size_ext_properties_t usable = {
         ZE_STRUCTURE_TYPE_DEVICE_USABLEMEM_SIZE_EXT_PROPERTIES};
     ze_base_properties_t unknown = {(ze_structure_type_t)0x7E57, &usable};
@@ -29,6 +32,9 @@ int main(void)
         if (!strcmp(extensions[index].name, "ZE_extension_ipc_phys_mem_handle_range"))
             found = extensions[index].version == ZE_MAKE_VERSION(1, 0);
     REQUIRE(found);
+    DO(zeDriverGetProperties(the_driver, &driver));
+    REQUIRE(tables.flags == ZE_DRIVER_DDI_HANDLE_EXT_FLAG_DDI_HANDLE_EXT_SUPPORTED);
+    REQUIRE(driver.driverVersion > 0);
     DO(zeDriverGetIpcProperties(the_driver, &ipc));
     REQUIRE(ipc.flags & ZE_IPC_PROPERTY_FLAG_MEMORY);
     DO(zeDeviceGetProperties(the_device, &device));
