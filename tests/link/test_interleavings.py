@@ -12,18 +12,21 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from firmware.abi.rings import CONSUMER_SLEEPERS, TAIL, TAIL_EVENT
+from firmware.abi.segment import FENCE_DEVICE_WAITS, FENCE_HOST_SLEEPERS, FENCE_VALUE
 from firmware.link.handshake import say_hello
 from firmware.link.notify import Doorbells, Notifier
 from firmware.link.rings import Consumer, Producer
 from firmware.link.ringshape import RingShape
 from firmware.link.sleep import may_sleep
 from firmware.link.waiting import FutexWaiter, WordWait
+from hostdriver.runtime.slots import JoinedSlots
 from tests.harness.link_conformance import Stored
 from tests.harness.link_pairs import PLAN, agree_on, store_asleep
 from tests.harness.store_buffers import ScriptedBell, ScriptedMemory, explore
 
 if TYPE_CHECKING:
     from firmware.link.segment import Segment
+    from firmware.link.waiting import Waiter
     from firmware.link.words import Words
 
 RING = 0x1000
@@ -228,5 +231,105 @@ def test_a_waiter_that_loads_the_expected_value_again_can_sleep_for_ever() -> No
             memory.futex_wait(WORD, words.u64[WORD >> 3], 1.0)
 
     found = explore(careless, raiser)
+
+    assert found.lost_wake_up
+
+
+SLOT = 0
+FENCE_VALUE_AT, SLEEPERS_AT = FENCE_VALUE, FENCE_HOST_SLEEPERS
+
+
+def host_signaller(memory: ScriptedMemory, *, fenced: bool = True) -> None:
+    """Signal a fence slot as a driver does, for sleepers of other processes and for queues."""
+    words = memory.words()
+    bell = ScriptedBell(memory, "doorbell")
+    slots = JoinedSlots(
+        cast("Segment", ScriptedSegment(words)),
+        cast("Waiter", None),
+        Doorbells(words, BLOCK, bell, fence=memory.fence),
+        wake=memory.futex_wake,
+        fence=memory.fence if fenced else memory.no_fence,
+    )
+    slots.signal(SLOT, 1)
+
+
+def queue_that_waits(memory: ScriptedMemory, *, fenced: bool = True) -> None:
+    """Hold a queue as a device does: say so in the slot, look, and sleep when it may."""
+    words = memory.words()
+    bell = ScriptedBell(memory, "doorbell")
+    words.u32[FENCE_DEVICE_WAITS >> 2] = 1
+
+    def arm() -> None:
+        store_asleep(words, asleep=True)
+
+    def reached() -> bool:
+        return words.u64[FENCE_VALUE_AT >> 3] >= 1
+
+    while not reached():
+        if may_sleep(arm, reached, fence=memory.fence if fenced else memory.no_fence):
+            memory.await_bell("doorbell")
+            bell.clear()
+        store_asleep(words, asleep=False)
+
+
+def test_no_signal_of_a_host_is_lost_by_a_device_that_goes_to_sleep() -> None:
+    found = explore(host_signaller, queue_that_waits)
+
+    assert not found.lost_wake_up
+    assert found.states > 50
+
+
+@pytest.mark.parametrize(("host_fenced", "device_fenced"), [(False, True), (True, False)])
+def test_without_either_fence_a_signal_for_a_queue_can_be_lost(
+    host_fenced: bool, device_fenced: bool
+) -> None:
+    found = explore(
+        lambda memory: host_signaller(memory, fenced=host_fenced),
+        lambda memory: queue_that_waits(memory, fenced=device_fenced),
+    )
+
+    assert found.lost_wake_up
+
+
+class AtomicCounts:
+    """Counts sleepers as the kernel's addition does: the store is visible before anything else."""
+
+    def __init__(self, memory: ScriptedMemory) -> None:
+        self._memory = memory
+        self._words = memory.words()
+
+    def add(self, counter: int, change: int) -> None:
+        # One sleeper in this model: there is nobody whose addition could be lost.
+        self._words.u32[counter >> 2] = max(0, change)
+        self._memory.fence()
+
+    def total(self) -> int:
+        return 0
+
+    def check(self) -> None:
+        pass
+
+
+def sleeper_of_a_slot(memory: ScriptedMemory) -> None:
+    """Wait for a slot as a thread of another process does."""
+    segment = cast("Segment", ScriptedSegment(memory.words()))
+    waiting = FutexWaiter(
+        segment,
+        lambda: None,
+        sleepers=AtomicCounts(memory),
+        sleep=memory.futex_wait,
+        fence=memory.fence,
+    )
+    assert waiting.wait(WordWait(FENCE_VALUE_AT, 1, SLEEPERS_AT))
+
+
+def test_no_signal_of_a_host_is_lost_by_a_thread_of_another_process() -> None:
+    found = explore(host_signaller, sleeper_of_a_slot)
+
+    assert not found.lost_wake_up
+
+
+def test_without_its_fence_a_host_can_miss_a_sleeper() -> None:
+    found = explore(lambda memory: host_signaller(memory, fenced=False), sleeper_of_a_slot)
 
     assert found.lost_wake_up

@@ -1,0 +1,127 @@
+"""A program that shares events, in a process of its own; a test tells it what to do."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from hostdriver import levelzero as ze
+from tests.harness.children import child, hear, say
+from tests.harness.events import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+    from tests.harness.children import Child
+
+SHARED = ze.EventPoolDesc(8, ze.EventPoolFlags.IPC | ze.EventPoolFlags.HOST_VISIBLE)
+
+
+class EventProgram:
+    """The program, seen from the test."""
+
+    def __init__(self, process: Child) -> None:
+        self.process = process
+        assert process.hear() == "ready"
+
+    def begin(self, function: str, *arguments: int | str) -> None:
+        """Have a function of `Actions` called, and do not wait for it."""
+        self.process.say(json.dumps([function, *arguments]))
+
+    def end(self) -> str:
+        """Return the result of what was begun, or the name of its error."""
+        return str(json.loads(self.process.hear()))
+
+    def do(self, function: str, *arguments: int | str) -> str:
+        """Have a function called and return its result."""
+        self.begin(function, *arguments)
+        return self.end()
+
+
+@contextmanager
+def event_program(path: Path) -> Generator[EventProgram]:
+    """Run a program on the emulator at `path`."""
+    with child("tests.harness.event_program", "main", path) as process:
+        yield EventProgram(process)
+
+
+class Actions:
+    """What the program can do."""
+
+    def __init__(self, driver: ze.Driver) -> None:
+        self.context = driver.create_context()
+        self.events: list[ze.Event] = []
+        self.queue = Target(self.context)
+
+    def make(self) -> str:
+        """Make a shared pool with all its events; return its handle."""
+        pool = self.context.event_pool_create(SHARED)
+        self._fill(pool)
+        return pool.get_ipc_handle().hex()
+
+    def open(self, handle: str) -> str:
+        self._fill(self.context.event_pool_open_ipc_handle(bytes.fromhex(handle)))
+        return "ok"
+
+    def _fill(self, pool: ze.EventPool) -> None:
+        self.events = [pool.event_create(ze.EventDesc(index)) for index in range(8)]
+
+    def signal(self, index: int) -> str:
+        self.events[index].host_signal()
+        return "ok"
+
+    def reset(self, index: int) -> str:
+        self.events[index].host_reset()
+        return "ok"
+
+    def wait(self, index: int) -> str:
+        """Wait for ever."""
+        self.events[index].host_synchronize()
+        return "ok"
+
+    def queue_signals(self, index: int) -> str:
+        self.queue.signal(self.events[index])
+        return "ok"
+
+    def queue_waits(self, index: int) -> str:
+        self.queue.wait(self.events[index])
+        return "ok"
+
+    def answer(self, count: int) -> str:
+        """Answer so many signals of event 0 with event 1."""
+        ping, pong = self.events[0], self.events[1]
+        for _ in range(count):
+            ping.host_synchronize()
+            ping.host_reset()
+            pong.host_signal()
+        return "ok"
+
+    def sleepers(self, index: int) -> str:
+        """Wait until a thread of another process sleeps on an event."""
+        slot = self.events[index].record.slot
+        memory = slot.pool.memory
+        words = memory._u32  # type: ignore[attr-defined]
+        while not words[(slot.index * 128 + 12) >> 2]:
+            pass
+        return "ok"
+
+
+def main(path: str) -> None:
+    """Be the program."""
+    with ze.connect(path, start=None) as driver:
+        actions = Actions(driver)
+        say("ready")
+        while line := hear():
+            function, *arguments = json.loads(line)
+            try:
+                result = getattr(actions, function)(*arguments)
+            except ze.ZeError as error:
+                result = error.result.name.removeprefix("ZE_RESULT_ERROR_")
+            say(json.dumps(result))
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
