@@ -110,7 +110,8 @@ def attach(
         waiter_of=lambda shared: FutexWaiter(
             shared,
             liveness.check,
-            lambda: may_spin(words, superblock),
+            # Who signals may be any process, busy or not: whether spinning pays is only seen by it.
+            lambda: True,
             sleepers=SharedSleepers(shared.address),
         ),
     )
