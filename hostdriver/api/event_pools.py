@@ -91,7 +91,7 @@ class EventPool:
             checked = read_event_desc(state, desc)
             return await eventpools.make_event(state, self.record, checked.index), checked
 
-        record, checked = self._context.run(make)
+        record, checked = self._context.driver.run(make)
         return Event(self, self._context, record, checked)
 
     def get_ipc_handle(self) -> bytes:
@@ -110,16 +110,16 @@ class EventPool:
                 )
             return await eventhandles.get_pool_handle(state, self.record, shared)
 
-        return self._context.run(get)
+        return self._context.driver.run(get)
 
     def get_context_handle(self) -> Context:
         """Return the context it was made or opened in (zeEventPoolGetContextHandle)."""
-        self._context.look(self.record.check)
+        self._context.driver.glance(self.record.check)
         return self._context
 
     def get_flags(self) -> int:
         """Return the flags it was made with (zeEventPoolGetFlags)."""
-        self._context.look(self.record.check)
+        self._context.driver.glance(self.record.check)
         return self.record.traits.flags
 
     def _end(self) -> None:

@@ -55,7 +55,7 @@ class EventBase:
             slot = self.record.slot
             slot.pool.memory.signal(slot.index, 1)
 
-        self._context.look(signal)
+        self._context.driver.glance(signal)
 
     def host_reset(self) -> None:
         """Make the event not signalled (zeEventHostReset)."""
@@ -66,7 +66,7 @@ class EventBase:
             slot = self.record.slot
             slot.pool.memory.clear(slot.index)
 
-        self._context.look(reset)
+        self._context.driver.glance(reset)
 
     def query_status(self) -> None:
         """Do nothing when the event is signalled (zeEventQueryStatus).
@@ -74,7 +74,8 @@ class EventBase:
         Raises:
             ZeError: it is not (NOT_READY), or never will be (DEVICE_LOST).
         """
-        self._context.run(self._query)
+        if not self.is_signalled():
+            raise self._context.driver.noted(not_ready(f"{self.record.name} is not signalled"))
 
     def is_signalled(self) -> bool:
         """Return whether the event is signalled.
@@ -82,12 +83,15 @@ class EventBase:
         Raises:
             ZeError: it never will be (DEVICE_LOST).
         """
+        record = self.record
+        if record.storage is None:
+            return self._context.driver.glance(self._is_reached)
 
         async def look(state: DriverState) -> bool:
-            eventpools.check_event(state, self.record)
-            return await eventwaits.is_done(state, self.record, self._device)
+            eventpools.check_event(state, record)
+            return await eventwaits.is_done(state, record, self._device)
 
-        return self._context.run(look)
+        return self._context.driver.run(look)
 
     def host_synchronize(self, timeout: int = INFINITE) -> None:
         """Wait, at most so many nanoseconds, until it is signalled (zeEventHostSynchronize).
@@ -96,12 +100,14 @@ class EventBase:
             ZeError: time is up (NOT_READY); what would have signalled it failed, or the device is
                 gone (DEVICE_LOST).
         """
+        if self.record.storage is None and self._context.driver.glance(self._is_reached):
+            return
 
         async def wait(state: DriverState) -> None:
             eventpools.check_event(state, self.record)
             await eventwaits.synchronize(state, self.record, self._device, timeout)
 
-        self._context.work_on(wait)
+        self._context.driver.run(wait)
 
     def query_kernel_timestamp(self) -> KernelTimestampResult:
         """Return begin and end of what signalled the event (zeEventQueryKernelTimestamp).
@@ -120,7 +126,7 @@ class EventBase:
             data = KernelTimestampData(found.start_ticks, found.end_ticks)
             return KernelTimestampResult(data, data)
 
-        return self._context.look(times)
+        return self._context.driver.glance(times)
 
     def query_timestamps_exp(self, device: Device | None) -> tuple[KernelTimestampResult, ...]:
         """Return begin and end of each part of what signalled it (zeEventQueryTimestampsExp).
@@ -142,12 +148,12 @@ class EventBase:
 
     def get_signal_scope(self) -> int:
         """Return the scope of signals (zeEventGetSignalScope)."""
-        self._context.look(lambda state: eventpools.check_event(state, self.record))
+        self._context.driver.glance(lambda state: eventpools.check_event(state, self.record))
         return self._desc.signal
 
     def get_wait_scope(self) -> int:
         """Return the scope of waits (zeEventGetWaitScope)."""
-        self._context.look(lambda state: eventpools.check_event(state, self.record))
+        self._context.driver.glance(lambda state: eventpools.check_event(state, self.record))
         return self._desc.wait
 
     def counter_based_get_ipc_handle(self) -> bytes:
@@ -158,14 +164,14 @@ class EventBase:
         """Refuse: the event was not opened."""
         raise invalid_synchronization_object(f"{self.record.name} was not opened from a handle")
 
-    async def _query(self, state: DriverState) -> None:
-        eventpools.check_event(state, self.record)
-        if not await eventwaits.is_done(state, self.record, self._device):
-            raise not_ready(f"{self.record.name} is not signalled")
+    def _is_reached(self, state: DriverState) -> bool:
+        record = self.record
+        eventpools.check_event(state, record)
+        return eventwaits.is_signalled(record.slot, record.target_value(), record.name)
 
     def _check_device(self, device: Device | None) -> None:
         index = None if device is None else device.index
-        self._context.look(lambda state: check_device(state, index))
+        self._context.driver.glance(lambda state: check_device(state, index))
 
 
 @final
@@ -195,12 +201,12 @@ class Event(EventBase):
 
     def get_event_pool(self) -> EventPool:
         """Return the pool that it belongs to (zeEventGetEventPool)."""
-        self._context.look(lambda state: eventpools.check_event(state, self.record))
+        self._context.driver.glance(lambda state: eventpools.check_event(state, self.record))
         return self._pool
 
     def get_counter_based_flags(self) -> int:
         """Return for which lists it counts, 0 if it does not (zeEventGetCounterBasedFlags)."""
-        self._context.look(lambda state: eventpools.check_event(state, self.record))
+        self._context.driver.glance(lambda state: eventpools.check_event(state, self.record))
         return self._pool.record.traits.counting
 
 
@@ -236,7 +242,7 @@ class CounterEvent(EventBase):
 
     def get_counter_based_flags(self) -> int:
         """Return the flags it was made with (zeEventGetCounterBasedFlags)."""
-        self._context.look(lambda state: eventpools.check_event(state, self.record))
+        self._context.driver.glance(lambda state: eventpools.check_event(state, self.record))
         return self._flags
 
     def counter_based_get_ipc_handle(self) -> bytes:
@@ -258,7 +264,7 @@ class CounterEvent(EventBase):
                 raise invalid_argument(f"{self.record.name} keeps times, it cannot be shared")
             return await counters.get_counter_handle(state, self._counter, shared)
 
-        return self._context.run(get)
+        return self._context.driver.run(get)
 
     def counter_based_close_ipc_handle(self) -> None:
         """Close an event that was opened (zeEventCounterBasedCloseIpcHandle).

@@ -55,7 +55,7 @@ class Fence:
             eventpools.check_event(state, record)
             await eventwaits.await_slot(record.slot, record.expected, timeout, record.name)
 
-        self._context.work_on(wait)
+        self._context.driver.run(wait)
 
     def query_status(self) -> None:
         """Do nothing when the fence is signalled (zeFenceQueryStatus).
@@ -70,7 +70,7 @@ class Fence:
             if not eventwaits.is_signalled(record.slot, record.expected, record.name):
                 raise not_ready(f"{record.name} is not signalled")
 
-        self._context.look(look)
+        self._context.driver.glance(look)
 
     def reset(self) -> None:
         """Make the fence not signalled (zeFenceReset)."""
@@ -79,7 +79,7 @@ class Fence:
             eventpools.check_event(state, self.record)
             self.record.slot.pool.memory.clear(self.record.slot.index)
 
-        self._context.look(clear)
+        self._context.driver.glance(clear)
 
 
 async def create_fence(state: DriverState, desc: FenceDesc | None) -> Event:
