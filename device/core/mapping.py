@@ -144,8 +144,11 @@ class Mapper:
         Raises:
             DeviceError: OUT_OF_DEVICE_MEMORY when there is no table for a split.
         """
-        columns = np.array(spans, np.uint64)
-        pages = space.space.tables.unmap_list(columns[:, 0], columns[:, 1])
+        if len(spans) == 1:
+            pages = space.space.tables.unmap(*spans[0])
+        else:
+            columns = np.array(spans, np.uint64)
+            pages = space.space.tables.unmap_list(columns[:, 0], columns[:, 1])
         return pages, self._forget(space, spans, unmapped=True)
 
     def protect(
@@ -188,12 +191,12 @@ class Mapper:
         Raises:
             DeviceError: OVERLAP, OUT_OF_DEVICE_MEMORY.
         """
-        pieces = opened.export.pieces
-        pages = space.space.tables.map(
-            pieces.va + np.uint64(opened.va),
-            pieces.size,
-            pieces.entry | np.uint64(int(opened.rights) << RIGHTS_SHIFT),
-        )
+        va, size, entry = opened.export.pieces
+        bits = int(opened.rights) << RIGHTS_SHIFT
+        if len(va) == 1:
+            pages = space.space.tables.map_one(opened.va, int(size[0]), int(entry[0]) | bits)
+        else:
+            pages = space.space.tables.map(va + np.uint64(opened.va), size, entry | np.uint64(bits))
         space.mappings.add(opened.va, opened.size, opened, 0)
         return pages
 
