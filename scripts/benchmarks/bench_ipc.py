@@ -69,8 +69,10 @@ def get_and_put(context: Context, pointer: int, handle: bytes) -> None:
 def measure(limit: LimitProgram) -> list[float]:
     """Return the medians: get and put; open device and host memory; the limit."""
     with programs() as (exporter, importer, device):
-        memories = (exporter.mem_alloc_device(exporter.driver.devices[0], SIZE),)
-        memories += (exporter.mem_alloc_host(SIZE),)
+        memories = (
+            exporter.mem_alloc_device(exporter.driver.devices[0], SIZE),
+            exporter.mem_alloc_host(SIZE),
+        )
         handles = [exporter.mem_get_ipc_handle(memory) for memory in memories]
         return alternate(
             (
