@@ -45,7 +45,12 @@ from hostdriver.api.event_structures import (
     KernelTimestampResult,
 )
 from hostdriver.api.events import CounterEvent, Event
-from hostdriver.api.external_structures import ExternalMemmapSysmemExtDesc
+from hostdriver.api.external_structures import (
+    ExternalMemmapSysmemExtDesc,
+    ExternalMemoryExportDesc,
+    ExternalMemoryExportFd,
+    ExternalMemoryImportFd,
+)
 from hostdriver.api.fences import Fence
 from hostdriver.api.memory_structures import (
     DeviceMemAllocDesc,
@@ -191,6 +196,9 @@ __all__ = [
     "EventSyncModeFlags",
     "Extension",
     "ExternalMemmapSysmemExtDesc",
+    "ExternalMemoryExportDesc",
+    "ExternalMemoryExportFd",
+    "ExternalMemoryImportFd",
     "ExternalMemoryTypeFlags",
     "Fence",
     "FenceDesc",

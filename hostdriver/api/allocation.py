@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Final
 
 from firmware.abi.extensions import Extension
 from firmware.abi.ids import VA_LIMIT
-from hostdriver.api.external_structures import ExternalMemmapSysmemExtDesc
+from hostdriver.api.external_memory import (
+    find_import,
+    import_memory,
+    is_export_asked,
+    refuse_external_memory,
+)
+from hostdriver.api.external_structures import (
+    ExternalMemmapSysmemExtDesc,
+    ExternalMemoryExportDesc,
+    ExternalMemoryImportFd,
+)
 from hostdriver.api.memory_structures import (
     MemoryCompressionHintsExtDesc,
     RelaxedAllocationLimitsExpDesc,
@@ -59,6 +69,8 @@ _KNOWN: Final = (
     RelaxedAllocationLimitsExtDesc,
     RelaxedAllocationLimitsExpDesc,
     MemoryCompressionHintsExtDesc,
+    ExternalMemoryExportDesc,
+    ExternalMemoryImportFd,
 )
 _UNWRITABLE = HostMemAllocFlags.MEM_READ_ONLY | HostMemAllocFlags.BIAS_WRITE_COMBINED
 
@@ -94,7 +106,8 @@ async def allocate_device(
     refuse_system_memory(state, desc.p_next)
     _check_device_flags(desc)
     limit = target.spec.vram_size if is_relaxed else target.spec.max_allocation_size
-    _check_size(size, limit)
+    given = find_import(desc.p_next)
+    _check_size(size, limit, may_be_zero=given is not None)
     _check_alignment(alignment)
     _check_ordinal(desc)
     plan = Plan(
@@ -103,7 +116,10 @@ async def allocate_device(
         size=size,
         alignment=max(alignment, 1),
         owner=target.index,
+        is_exported=is_export_asked(desc.p_next),
     )
+    if given is not None:
+        return (await import_memory(state, given, plan)).start
     return (await make(state, plan)).start
 
 
@@ -130,7 +146,9 @@ async def allocate_host(
         return await import_system_memory(
             state, target, own, size, alignment, read_only=is_read_only
         )
-    _check_size(size, VA_LIMIT if is_relaxed else target.spec.max_allocation_size)
+    given = find_import(desc.p_next)
+    limit = VA_LIMIT if is_relaxed else target.spec.max_allocation_size
+    _check_size(size, limit, may_be_zero=given is not None)
     _check_alignment(alignment)
     plan = Plan(
         kind=AllocationKind.HOST,
@@ -138,7 +156,10 @@ async def allocate_host(
         size=size,
         alignment=max(alignment, 1),
         is_read_only=is_read_only,
+        is_exported=is_export_asked(desc.p_next),
     )
+    if given is not None:
+        return (await import_memory(state, given, plan)).start
     return (await make(state, plan)).start
 
 
@@ -165,6 +186,7 @@ async def allocate_shared(
     chain = [*device_desc.p_next, *host_desc.p_next]
     is_relaxed = _check_chain(state, target, chain)
     refuse_system_memory(state, chain)
+    refuse_external_memory(chain)
     _check_device_flags(device_desc)
     flags = _check_host_flags(host_desc)
     _check_size(size, VA_LIMIT if is_relaxed else target.spec.max_allocation_size)
@@ -241,8 +263,8 @@ def _check_host_flags(desc: HostMemAllocDesc) -> HostMemAllocFlags:
     return flags
 
 
-def _check_size(size: int, limit: int) -> None:
-    if size <= 0:
+def _check_size(size: int, limit: int, *, may_be_zero: bool = False) -> None:
+    if size < 0 or not (size or may_be_zero):
         raise unsupported_size(f"size is {size}, expected more than 0")
     if size > limit:
         raise unsupported_size(f"size is {size:#x}, one allocation may have up to {limit:#x} bytes")

@@ -141,7 +141,7 @@ async def _map_everywhere(state: DriverState, mapping: Mapping, rights: Rights) 
             )
             await call(device, command, Mapped)
             undo.add(partial(_unmap, state, device, mapping.start, mapping.end))
-        if source.descriptor is not None:
+        if source.kind is PhysicalKind.HOST and source.descriptor is not None:
             await _map_for_cpu(source.descriptor, mapping)
     except Exception as error:
         await undo.run()

@@ -11,6 +11,7 @@ from firmware.abi.ipc import ExportKind, Ticket
 from firmware.abi.replies import Done, Opened
 from firmware.abi.status import Status
 from hostdriver.api.exporting import check_handle_bytes
+from hostdriver.api.external_memory import find_behind
 from hostdriver.api.validation import check_device, check_extension, check_flags, check_pointer
 from hostdriver.core.addresses import Place, give_addresses, take_addresses
 from hostdriver.core.calls import call
@@ -120,12 +121,14 @@ async def _named_by(state: DriverState, handle: bytes) -> Named:
     meaning = understand(handle, state.emulator_id)
     if isinstance(meaning, ByDescriptor):
         ticket = await ReadTicket(meaning.descriptor, Ticket.SIZE)
-        meaning = settle(
-            meaning,
-            None if ticket is None else ticket.content,
-            state.emulator_id,
-            is_own=ticket is not None and state.exports.owns(ticket.identity),
-        )
+        is_own = ticket is not None and state.exports.owns(ticket.identity)
+        found = None
+        if ticket is not None and not (is_own and meaning.otherwise is not None):
+            found = await find_behind(state, ticket)
+        if found is not None:
+            return found
+        content = None if ticket is None else ticket.content
+        meaning = settle(meaning, content, state.emulator_id, is_own=is_own)
     if isinstance(meaning, Nonsense):
         where = f" (emulator at {state.facts.socket})" if state.facts.socket else ""
         raise invalid_argument(meaning.reason + where)

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from firmware.abi.control import ObjectCreate, ObjectDestroy, ObjectFlags, ObjectKind
+from firmware.abi.control import (
+    ObjectCreate,
+    ObjectDestroy,
+    ObjectFlags,
+    ObjectKind,
+    SegmentUnregister,
+)
 from firmware.abi.ids import PAGE_SIZE
 from firmware.abi.replies import Done, ObjectCreated
+from hostdriver.api.external_handles import tell_descriptor
+from hostdriver.api.external_memory import find_import, is_export_asked
+from hostdriver.api.external_physical import import_physical
+from hostdriver.api.external_structures import (
+    ExternalMemoryExportDesc,
+    ExternalMemoryExportFd,
+    ExternalMemoryImportFd,
+)
 from hostdriver.api.structures import IpcMemHandleTypeExtDesc, PhysicalMemProperties
 from hostdriver.api.validation import (
     check_device,
@@ -32,11 +46,14 @@ from hostdriver.core.results import Refusal, failed
 from hostdriver.core.state import Profile
 
 if TYPE_CHECKING:
-    from hostdriver.api.structures import PhysicalMemDesc
+    from collections.abc import Sequence
+
+    from hostdriver.api.structures import ChainedDesc, PhysicalMemDesc, UnknownDesc
     from hostdriver.core.allocations import PeerObject
     from hostdriver.core.questions import Answer
     from hostdriver.core.state import DeviceState, DriverState
 
+_KNOWN: Final = (IpcMemHandleTypeExtDesc, ExternalMemoryExportDesc, ExternalMemoryImportFd)
 _BOTH = PhysicalMemFlags.ALLOCATE_ON_DEVICE | PhysicalMemFlags.ALLOCATE_ON_HOST
 
 
@@ -46,7 +63,8 @@ async def create(
     """Make a physical memory object (zePhysicalMemCreate).
 
     The bytes are taken now: what does not fit fails here. Host memory needs no device with profile
-    `spec`.
+    `spec`. With an import descriptor in the chain the object is memory that another process, or
+    this one, exported (`import_physical`).
 
     Raises:
         ZeError: null device or descriptor; unknown or both flags; unsupported handle type; size 0
@@ -61,10 +79,14 @@ async def create(
     kind = _kind_of(desc)
     page = PAGE_SIZE if kind is PhysicalKind.HOST else page_size_for(desc.size)
     check_size(desc.size, page, "desc.size")
+    if (given := find_import(desc.p_next)) is not None:
+        return await import_physical(state, target, given, kind, desc.size)
+    is_exported = is_export_asked(desc.p_next)
+    has_file = is_exported and kind is PhysicalKind.DEVICE
     command = ObjectCreate(
         request=0,
         kind=ObjectKind.SYSTEM if kind is PhysicalKind.HOST else ObjectKind.VRAM,
-        flags=ObjectFlags.NONE,
+        flags=ObjectFlags.DATA_DESCRIPTOR if has_file else ObjectFlags.NONE,
         size_bytes=desc.size,
         page_size=page,
     )
@@ -73,10 +95,14 @@ async def create(
     except Refusal as refusal:
         raise failed(refusal, f"physical memory of {desc.size:#x} bytes") from refusal
     created = expect(answer.reply, ObjectCreated)
-    if kind is PhysicalKind.HOST and not answer.descriptors:
+    wanted = int(has_file or kind is PhysicalKind.HOST)
+    if len(answer.descriptors) < wanted:
         await _destroy_object(target.index, created.object_id)
         raise out_of_host_memory(f"the memory's descriptor is missing: {answer.problem}")
-    descriptor = await _keep_one(kind, answer)
+    descriptor = await _keep(wanted, answer)
+    peers: tuple[PeerObject, ...] = ()
+    if kind is PhysicalKind.HOST:
+        peers = await _tell_others(state, target.index, created.object_id, descriptor, desc.size)
     physical = PhysicalObject(
         id=state.next_id(),
         device=target.index,
@@ -84,7 +110,8 @@ async def create(
         object_id=created.object_id,
         size=desc.size,
         descriptor=descriptor,
-        peers=await _tell_others(state, target.index, created.object_id, descriptor, desc.size),
+        peers=peers,
+        is_exported=is_exported,
     )
     state.physical[physical.id] = physical
     return physical
@@ -101,7 +128,11 @@ async def destroy(state: DriverState, physical: PhysicalObject | None) -> None:
         raise in_use(f"physical memory {target.id} is mapped {target.mapping_count} time(s)")
     target.destroyed = True
     try:
-        await _destroy_object(target.device, target.object_id)
+        if target.is_given:
+            command = SegmentUnregister(request=0, object_id=target.object_id)
+            await call(target.device, command, Done)
+        else:
+            await _destroy_object(target.device, target.object_id)
     except BaseException as error:
         target.destroyed = False
         if isinstance(error, Refusal):
@@ -113,14 +144,20 @@ async def destroy(state: DriverState, physical: PhysicalObject | None) -> None:
         await CloseDescriptor(target.descriptor)
 
 
-def get_properties(state: DriverState, physical: PhysicalObject | None) -> PhysicalMemProperties:
+async def get_properties(
+    state: DriverState,
+    physical: PhysicalObject | None,
+    chain: Sequence[ChainedDesc | UnknownDesc] = (),
+) -> PhysicalMemProperties:
     """Return number and size of a physical memory object (zePhysicalMemGetProperties).
 
     Raises:
-        ZeError: null or stale handle.
+        ZeError: null or stale handle; as `tell_descriptor`, where the chain asks for a descriptor.
     """
     target = check_physical(state, physical)
-    return PhysicalMemProperties(id=target.id, size=target.size)
+    asked = read_chain(state, chain, (ExternalMemoryExportFd,))
+    answers = [await tell_descriptor(state, target, item) for item in asked]
+    return PhysicalMemProperties(id=target.id, size=target.size, p_next=tuple(answers))
 
 
 def _may_do_without_device(state: DriverState, desc: PhysicalMemDesc | None) -> bool:
@@ -137,16 +174,16 @@ def _kind_of(desc: PhysicalMemDesc) -> PhysicalKind:
 
 
 def _check_chain(state: DriverState, device: DeviceState, desc: PhysicalMemDesc) -> None:
-    for item in read_chain(state, desc.p_next, (IpcMemHandleTypeExtDesc,)):
-        check_handle_type(device, item)
+    for item in read_chain(state, desc.p_next, _KNOWN):
+        if isinstance(item, IpcMemHandleTypeExtDesc):
+            check_handle_type(device, item)
 
 
-async def _keep_one(kind: PhysicalKind, answer: Answer) -> int | None:
-    """Return the descriptor that host memory needs; close whatever else came."""
-    kept = answer.descriptors[0] if kind is PhysicalKind.HOST else None
-    for descriptor in answer.descriptors[kept is not None :]:
+async def _keep(wanted: int, answer: Answer) -> int | None:
+    """Return the descriptor that is wanted, if one is; close whatever else came."""
+    for descriptor in answer.descriptors[wanted:]:
         await CloseDescriptor(descriptor)
-    return kept
+    return answer.descriptors[0] if wanted else None
 
 
 async def _tell_others(

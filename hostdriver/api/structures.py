@@ -92,6 +92,8 @@ class PhysicalMemProperties:
     id: int
     """Never used again in a process."""
     size: int
+    p_next: tuple[ChainedDesc, ...] = ()
+    """Answers to what was chained to the question."""
 
 
 class AddressRange(NamedTuple):

@@ -67,7 +67,7 @@ async def import_system_memory(
 
     Args:
         state: the process.
-        device: who is to reach the memory.
+        device: whose extensions count; every device reaches the memory.
         desc: where it is.
         size: bytes that the call asks for.
         alignment: of the pointer that the call asks for, a power of two or 0.
@@ -89,7 +89,7 @@ async def import_system_memory(
         _check_sizes(state, desc, size)
         _check_pointer(state, desc, alignment)
         _check_place(state, desc)
-        await _bring_in(state, device, desc, read_only=read_only)
+        await _bring_in(state, desc, read_only=read_only)
     except ZeError as error:
         lost = error.result is ZeResult.ZE_RESULT_ERROR_DEVICE_LOST
         if state.profile is Profile.SPEC or lost:
@@ -156,10 +156,10 @@ def _own_memory(state: DriverState, start: int, end: int) -> Iterator[tuple[int,
 
 
 async def _bring_in(
-    state: DriverState, device: DeviceState, desc: ExternalMemmapSysmemExtDesc, *, read_only: bool
+    state: DriverState, desc: ExternalMemmapSysmemExtDesc, *, read_only: bool
 ) -> None:
     try:
-        await bring_in(state, device, desc.p_system_memory, desc.size, read_only=read_only)
+        await bring_in(state, desc.p_system_memory, desc.size, read_only=read_only)
     except Refusal as refusal:
         doing = f"{desc.size:#x} bytes of system memory at {desc.p_system_memory:#x}"
         raise failed(refusal, f"{doing} cannot be mapped") from refusal

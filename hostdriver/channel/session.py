@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
@@ -13,6 +12,7 @@ from firmware.abi.handshake import DescriptorNote
 from hostdriver.channel.arguments import Arguments, read_arguments, write_outputs
 from hostdriver.channel.beginning import facts_of
 from hostdriver.channel.calls.table import handler_of
+from hostdriver.channel.elsewhere import answer_outside
 from hostdriver.channel.items import MalformedMessageError
 from hostdriver.channel.names import Names
 from hostdriver.channel.questions import RemoteQuestion, ask, understand
@@ -22,6 +22,7 @@ from hostdriver.core.failures import device_lost, unknown, unsupported_feature
 from hostdriver.core.questions import (
     CloseDescriptor,
     Control,
+    Duplicate,
     Faults,
     FindMissing,
     Pause,
@@ -30,7 +31,6 @@ from hostdriver.core.questions import (
 )
 from hostdriver.core.results import Refusal, ZeError, ZeResult, failed
 from hostdriver.core.state import begin
-from hostdriver.runtime.address_space import find_missing
 from hostdriver.runtime.process import close_descriptors
 
 if TYPE_CHECKING:
@@ -236,11 +236,8 @@ class Session:
                 return self._submit(running, question)
             case Faults():
                 return True, self._devices[question.device].take_faults(question.queue)
-            case CloseDescriptor():
-                os.close(question.descriptor)
-                return True, None
-            case FindMissing():
-                return True, find_missing(self._pid, question.va, question.size)
+            case CloseDescriptor() | Duplicate() | FindMissing():
+                return True, answer_outside(self._pid, question)
             case Pause():
                 self._paused.append(running)
             case WaitWord():

@@ -54,7 +54,7 @@ class Allocation:
     in_arena: bool = True
     """Whether its addresses come from the arena; never for the application's own pages."""
     descriptor: int | None = None
-    """Memory file behind what the CPU sees, while the process keeps it open."""
+    """Its memory file, where that can be passed on (external memory)."""
     owner: int | None = None
     """Device that the application named for it."""
     peers: tuple[PeerObject, ...] = ()
@@ -69,6 +69,11 @@ class Allocation:
     def end(self) -> int:
         """First address behind what is reserved."""
         return self.start + self.reserved
+
+    @property
+    def is_exported(self) -> bool:
+        """Whether its descriptor can be passed on (external memory)."""
+        return self.descriptor is not None
 
     @property
     def is_host_visible(self) -> bool:

@@ -30,6 +30,8 @@ class OwnExport:
     """The memory whose one handle it is; None for a window, where every get makes another."""
     uses: int = 1
     """Gets without a put."""
+    carries_memory: bool = False
+    """Whether the ticket is the memory's own file, which lives as long as the memory."""
 
 
 @final
@@ -81,6 +83,10 @@ class ExportTable:
         if any(handle[4:]):
             return None
         return next((e for e in self._by_token.values() if e.ticket.descriptor == number), None)
+
+    def of_identity(self, identity: tuple[int, int]) -> OwnExport | None:
+        """Return the export whose ticket a file is."""
+        return self._by_identity.get(identity)
 
     def owns(self, identity: tuple[int, int]) -> bool:
         """Return whether a file is the ticket of an export of this process."""

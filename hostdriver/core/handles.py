@@ -11,13 +11,15 @@ from hostdriver.core.calls import call
 from hostdriver.core.exports import OwnExport
 from hostdriver.core.failures import out_of_host_memory
 from hostdriver.core.ipc import Named, build_handle, build_ticket
-from hostdriver.core.questions import DropTicket, MakeTicket
+from hostdriver.core.physical import Mapping
+from hostdriver.core.questions import DropTicket, MakeTicket, ReadTicket
 from hostdriver.core.results import Refusal, failed
 
 if TYPE_CHECKING:
     from firmware.abi.control import Export, ExportObject
     from firmware.abi.ipc import ExportKind
     from hostdriver.core.exports import Source
+    from hostdriver.core.questions import TicketFile
     from hostdriver.core.state import DeviceState, DriverState
 
 
@@ -43,12 +45,24 @@ async def make_export(
         offset=exported.window_offset,
         size=command.size_bytes,
     )
-    ticket = await MakeTicket(build_ticket(named))
+    carried = None if source is None else carried_descriptor(source)
+    ticket: TicketFile | str | None
+    if carried is None:
+        ticket = await MakeTicket(build_ticket(named))
+    else:
+        ticket = await ReadTicket(carried, 0) or "the memory's own descriptor was closed"
     if isinstance(ticket, str):
         await call(device.index, ExportPut(request=0, token=named.token), Done)
         raise out_of_host_memory(f"the handle's descriptor cannot be made: {ticket}")
     handle = build_handle(named, ticket.descriptor, state.facts.pid)
-    return OwnExport(named, handle, ticket, source)
+    return OwnExport(named, handle, ticket, source, carries_memory=carried is not None)
+
+
+def carried_descriptor(source: Source) -> int | None:
+    """Return the descriptor of memory that can be passed on: the memory's own file."""
+    if isinstance(source, Mapping):
+        return None
+    return source.descriptor if source.is_exported else None
 
 
 async def revoke(state: DriverState, export: OwnExport) -> None:
@@ -58,7 +72,8 @@ async def revoke(state: DriverState, export: OwnExport) -> None:
         ZeError: the device is lost.
     """
     state.exports.discard(export)
-    await DropTicket(export.ticket)
+    if not export.carries_memory:
+        await DropTicket(export.ticket)
     try:
         await call(export.named.device, ExportPut(request=0, token=export.named.token), Done)
     except Refusal as refusal:

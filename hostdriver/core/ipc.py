@@ -136,6 +136,15 @@ def settle(
     return named if ticket.emulator_id == emulator_id else _foreign(named, emulator_id)
 
 
+def named_by_ticket(content: bytes, emulator_id: int) -> Named | Nonsense | None:
+    """Return what a ticket names; None when the content is no ticket at all."""
+    ticket = Ticket.unpack(content)
+    if not isinstance(ticket, Ticket) or (ticket.magic, ticket.version) != _TICKET_MARKS:
+        return None
+    named = _named_by(ticket)
+    return named if ticket.emulator_id == emulator_id else _foreign(named, emulator_id)
+
+
 def token_of(handle: bytes) -> bytes:
     """Return the token that stands in a handle, whatever it is worth."""
     return handle[_TOKEN]

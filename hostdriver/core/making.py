@@ -50,16 +50,24 @@ class Plan:
     """Whether devices may only read it; host memory only."""
     owner: int | None = None
     """Device that the application named for it."""
+    is_exported: bool = False
+    """Whether a descriptor of it can be passed on; not for shared memory."""
+    file: int | None = None
+    """Descriptor of the memory file that it is made of; None makes new memory."""
 
     @property
     def granule(self) -> int:
         """What it takes a multiple of."""
-        return MEDIUM_PAGE if self.kind is AllocationKind.DEVICE else PAGE_SIZE
+        return MEDIUM_PAGE if self._is_new_on_device else PAGE_SIZE
 
     @property
     def page_size(self) -> int:
         """Page size that is preferred for it."""
-        return page_size_for(self.size) if self.kind is AllocationKind.DEVICE else PAGE_SIZE
+        return page_size_for(self.size) if self._is_new_on_device else PAGE_SIZE
+
+    @property
+    def _is_new_on_device(self) -> bool:
+        return self.kind is AllocationKind.DEVICE and self.file is None
 
     @property
     def reserved(self) -> int:
@@ -69,6 +77,8 @@ class Plan:
     @property
     def flags(self) -> ObjectFlags:
         """How its object is made."""
+        if self.is_exported and self.kind is AllocationKind.DEVICE:
+            return ObjectFlags.DATA_DESCRIPTOR
         return ObjectFlags.READ_ONLY if self.is_read_only else ObjectFlags.NONE
 
     @property
@@ -110,22 +120,28 @@ async def make(state: DriverState, plan: Plan) -> Allocation:
 
 async def _make_at(state: DriverState, plan: Plan, place: Place, undo: Undo) -> Allocation:
     """Make the memory and map it; `undo` knows after every step how to take it back."""
+    if plan.file is not None:
+        return await _make_of_file(state, plan, place, plan.file, undo)
     device = state.devices[plan.device]
     answer = await exchange(device.index, _creation(device, plan, place.va))
     created = expect(answer.reply, Allocated)
     device.released = created.released
     undo.add(partial(_release, device, place, created.object_id))
     peers: tuple[PeerObject, ...] = ()
-    if plan.kind is not AllocationKind.DEVICE:
+    kept: int | None = None
+    if plan.kind is not AllocationKind.DEVICE or plan.is_exported:
         try:
             descriptor = _descriptor_of(answer)
-            peers = await _map_on_others(state, plan, place, descriptor, undo)
-            # Nothing can fail behind this, so that it needs no undoing.
-            await _map_for_cpu(descriptor, place)
+            if plan.kind is not AllocationKind.DEVICE:
+                peers = await _map_on_others(state, plan, place, descriptor, undo)
+                # Nothing can fail behind this, so that it needs no undoing.
+                await _map_for_cpu(descriptor, place)
+            kept = descriptor if plan.is_exported else None
         finally:
             # The mappings keep the file.
             for number in answer.descriptors:
-                await CloseDescriptor(number)
+                if number != kept:
+                    await CloseDescriptor(number)
     return Allocation(
         id=state.next_id(),
         kind=plan.kind,
@@ -135,6 +151,34 @@ async def _make_at(state: DriverState, plan: Plan, place: Place, undo: Undo) -> 
         device=device.index,
         object_id=created.object_id,
         page_size=min(plan.page_size, created.page_size),
+        in_arena=place.in_arena,
+        owner=plan.owner,
+        is_read_only=plan.is_read_only,
+        descriptor=kept,
+        peers=peers,
+    )
+
+
+async def _make_of_file(
+    state: DriverState, plan: Plan, place: Place, file: int, undo: Undo
+) -> Allocation:
+    """Map the memory behind a descriptor that the application was given; the mappings keep it."""
+    device = state.devices[plan.device]
+    object_id = await _bring_in(device, plan, place.va, file)
+    undo.add(partial(_release, device, place, object_id))
+    peers: tuple[PeerObject, ...] = ()
+    if plan.kind is not AllocationKind.DEVICE:
+        peers = await _map_on_others(state, plan, place, file, undo)
+        await _map_for_cpu(file, place)
+    return Allocation(
+        id=state.next_id(),
+        kind=plan.kind,
+        start=place.va,
+        size=plan.size,
+        reserved=place.size,
+        device=device.index,
+        object_id=object_id,
+        page_size=plan.page_size,
         in_arena=place.in_arena,
         owner=plan.owner,
         is_read_only=plan.is_read_only,

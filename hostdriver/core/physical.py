@@ -43,9 +43,13 @@ class PhysicalObject:
     """Number by which the device knows it."""
     size: int
     descriptor: int | None = None
-    """Its memory file, for mappings that the CPU sees (host memory)."""
+    """Its memory file: for mappings that the CPU sees (host memory), or to be passed on."""
     peers: tuple[PeerObject, ...] = ()
     """The other devices that know it (host memory)."""
+    is_exported: bool = False
+    """Whether its descriptor can be passed on (external memory)."""
+    is_given: bool = False
+    """Whether it was made of a descriptor that the application was given."""
     mapping_count: int = 0
     """Mappings, those that a call is about to make or end included."""
     destroyed: bool = False

@@ -221,6 +221,16 @@ class Faults(Question[tuple[FaultRecord, ...]], frozen=True):
 
 
 @final
+class Duplicate(Question["int | str"], frozen=True):
+    """Take one more descriptor of the file behind a number of the application, for the driver.
+
+    Answer: the driver's own descriptor, for `Control` and `MapDescriptor`; or why there is none.
+    """
+
+    descriptor: int
+
+
+@final
 class FindMissing(Question["int | None"], frozen=True):
     """Look whether a range of the application's own memory is still there.
 
@@ -258,18 +268,10 @@ DeviceQuestion: TypeAlias = (
     Control | Submit | WaitWord | SlotQuestion | Faults | StoreBytes | LoadBytes | Pause
 )
 """What concerns a device, and the bytes on their way to it."""
-ProcessQuestion: TypeAlias = (
-    Reserve
-    | Release
-    | MapDescriptor
-    | ProtectNone
-    | CloseDescriptor
-    | FindMissing
-    | MakeTicket
-    | ReadTicket
-    | DropTicket
-)
-"""What concerns address space and descriptors of the application's process."""
-AnyQuestion: TypeAlias = DeviceQuestion | ProcessQuestion
+SpaceQuestion: TypeAlias = Reserve | Release | MapDescriptor | ProtectNone | FindMissing
+"""What concerns the address space of the application's process."""
+DescriptorQuestion: TypeAlias = CloseDescriptor | Duplicate | MakeTicket | ReadTicket | DropTicket
+"""What concerns its descriptors."""
+AnyQuestion: TypeAlias = DeviceQuestion | SpaceQuestion | DescriptorQuestion
 Operation: TypeAlias = Coroutine[AnyQuestion, object, ResultT]
 """A driver coroutine: asks questions, ends with a result or a `ZeError`."""

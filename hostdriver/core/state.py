@@ -167,7 +167,8 @@ async def finish(state: DriverState) -> None:
             await CloseDescriptor(descriptor)
     for export in state.exports:
         state.exports.discard(export)
-        await DropTicket(export.ticket)
+        if not export.carries_memory:
+            await DropTicket(export.ticket)
 
 
 async def begin(facts: ProcessFacts) -> DriverState:

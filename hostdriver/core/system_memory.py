@@ -7,6 +7,7 @@ takes them along.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from firmware.abi.control import (
@@ -22,10 +23,11 @@ from firmware.abi.control import (
 from firmware.abi.ids import ALL_RIGHTS, PAGE_SIZE, Rights
 from firmware.abi.replies import Done, Mapped, ObjectCreated, Released
 from firmware.abi.status import Status
-from hostdriver.core.allocations import Allocation, AllocationKind
+from hostdriver.core.allocations import Allocation, AllocationKind, PeerObject
 from hostdriver.core.calls import call
 from hostdriver.core.questions import FindMissing
-from hostdriver.core.results import Refusal
+from hostdriver.core.results import Refusal, ZeError
+from hostdriver.core.undo import Undo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,46 +35,42 @@ if TYPE_CHECKING:
     from hostdriver.core.state import DeviceState, DriverState
 
 
-async def bring_in(
-    state: DriverState, device: DeviceState, start: int, size: int, *, read_only: bool
-) -> None:
-    """Make an allocation of the application's pages at their own address.
+async def bring_in(state: DriverState, start: int, size: int, *, read_only: bool) -> None:
+    """Make an allocation of the application's pages at their own address, for every device.
 
     Args:
         state: the process.
-        device: who is to reach them.
         start: first address, on a page.
         size: bytes, whole pages.
-        read_only: whether the device may only read them.
+        read_only: whether devices may only read them.
 
     Raises:
-        Refusal: memory that the device cannot reach or that is mapped already, no room for page
+        Refusal: memory that a device cannot reach or that is mapped already, no room for page
             tables; nothing is left then.
-        ZeError: the device is lost.
+        ZeError: a device is lost.
     """
-    register = SegmentRegister(
-        request=0,
-        kind=ObjectKind.CLIENT_PAGES,
-        flags=ObjectFlags.READ_ONLY if read_only else ObjectFlags.NONE,
-        address=start,
-        size_bytes=size,
-    )
-    object_id = (await call(device.index, register, ObjectCreated)).object_id
+    made: list[PeerObject] = []
+    undo = Undo()
     try:
-        await _map(state, device, start, size, object_id, read_only=read_only)
+        for device in state.devices:
+            number = await _bring_in_to(state, device, start, size, read_only=read_only)
+            made.append(PeerObject(device.index, number))
+            undo.add(partial(_take_from, device, start, size, number))
     except Exception:
-        await _unregister(device, object_id)
+        await undo.run()
         raise
+    own, *peers = made
     allocation = Allocation(
         id=state.next_id(),
         kind=AllocationKind.IMPORTED,
         start=start,
         size=size,
         reserved=size,
-        device=device.index,
-        object_id=object_id,
+        device=own.device,
+        object_id=own.object_id,
         page_size=PAGE_SIZE,
         in_arena=False,
+        peers=tuple(peers),
     )
     _enter(state, allocation)
 
@@ -87,24 +85,56 @@ async def take_out(state: DriverState, allocation: Allocation, mode: ReleaseMode
         Refusal: no room to split a page of the device's tables; it is still there.
         ZeError: the device is lost; it is still there.
     """
-    device = state.devices[allocation.device]
     allocation.leaving = True
-    try:
-        is_released = await _release(device, allocation, mode)
-        if not is_released:
-            await _unmap(device, allocation.start, allocation.size)
-    except Exception:
-        allocation.leaving = False
-        raise
-    if not is_released:
-        await _unregister(device, allocation.object_id)
+    start, size = allocation.start, allocation.size
+    for index, number in (PeerObject(allocation.device, allocation.object_id), *allocation.peers):
+        try:
+            await _take_from(state.devices[index], start, size, number, mode)
+        except (Refusal, ZeError):
+            if index == allocation.device:
+                allocation.leaving = False
+                raise
+            # Only a lost device does not do it, and that shows nothing to anybody any more.
     _remove(state, allocation)
-    missing = await FindMissing(allocation.start, allocation.size)
+    missing = await FindMissing(start, size)
     if missing is not None:
         state.note = (
             f"the application took its memory at {missing:#x} away before it freed the allocation"
-            f" at {allocation.start:#x}, which uses it"
+            f" at {start:#x}, which uses it"
         )
+
+
+async def _bring_in_to(
+    state: DriverState, device: DeviceState, start: int, size: int, *, read_only: bool
+) -> int:
+    """Register and map pages on one device, both or none; return the object's number."""
+    register = SegmentRegister(
+        request=0,
+        kind=ObjectKind.CLIENT_PAGES,
+        flags=ObjectFlags.READ_ONLY if read_only else ObjectFlags.NONE,
+        address=start,
+        size_bytes=size,
+    )
+    object_id = (await call(device.index, register, ObjectCreated)).object_id
+    try:
+        await _map(state, device, start, size, object_id, read_only=read_only)
+    except Exception:
+        await _unregister(device, object_id)
+        raise
+    return object_id
+
+
+async def _take_from(
+    device: DeviceState,
+    start: int,
+    size: int,
+    object_id: int,
+    mode: ReleaseMode = ReleaseMode.BEHIND_WORK,
+) -> None:
+    """Take pages away from one device."""
+    if not await _release(device, start, size, object_id, mode):
+        await _unmap(device, start, size)
+        await _unregister(device, object_id)
 
 
 def system_memory_in(state: DriverState, start: int, end: int) -> Iterator[Allocation]:
@@ -159,15 +189,17 @@ async def _map(
     await call(device.index, command, Mapped)
 
 
-async def _release(device: DeviceState, allocation: Allocation, mode: ReleaseMode) -> bool:
+async def _release(
+    device: DeviceState, start: int, size: int, object_id: int, mode: ReleaseMode
+) -> bool:
     """Release an import behind the work that uses it; False when another one has its pages."""
     command = Release(
         request=0,
         vmid=device.vmid,
         mode=mode,
-        va=allocation.start,
-        size_bytes=allocation.size,
-        object_id=allocation.object_id,
+        va=start,
+        size_bytes=size,
+        object_id=object_id,
     )
     try:
         device.released = (await call(device.index, command, Released)).released

@@ -16,6 +16,7 @@ from hostdriver.core.questions import (
     CloseDescriptor,
     Control,
     DropTicket,
+    Duplicate,
     Faults,
     FindMissing,
     JoinSlots,
@@ -37,13 +38,13 @@ from hostdriver.core.questions import (
 )
 from hostdriver.runtime.address_space import AddressSpace, find_missing
 from hostdriver.runtime.interrupts import ALL, Interrupts
-from hostdriver.runtime.tickets import drop_ticket, make_ticket, read_ticket
+from hostdriver.runtime.tickets import drop_ticket, duplicate, make_ticket, read_ticket
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
-    from hostdriver.core.questions import AnyQuestion, ProcessQuestion
+    from hostdriver.core.questions import AnyQuestion, DescriptorQuestion, SpaceQuestion
     from hostdriver.runtime.session import Session
 
     Observer: TypeAlias = Callable[[AnyQuestion, object], None]
@@ -185,8 +186,10 @@ class Runner:
                 self._space.store(question.va, question.data)
             case LoadBytes():
                 self._space.load(question.va, question.into)
+            case CloseDescriptor() | Duplicate() | MakeTicket() | ReadTicket() | DropTicket():
+                return _answer_about_descriptors(question)
             case _:
-                return self._answer_about_process(question)
+                return self._answer_about_space(question)
         return None
 
     def _wait_for(self, question: Control | Submit | WaitWord | WaitSlot | Pause) -> object:
@@ -210,7 +213,7 @@ class Runner:
                     question.memory, question.slot, question.value, question.timeout_seconds
                 )
 
-    def _answer_about_process(self, question: ProcessQuestion) -> object:
+    def _answer_about_space(self, question: SpaceQuestion) -> object:
         match question:
             case Reserve():
                 return self._space.reserve(question.size, question.hint, question.alignment)
@@ -218,20 +221,12 @@ class Runner:
                 return self._space.map_descriptor(
                     question.descriptor, question.offset, question.va, question.size
                 )
-            case MakeTicket():
-                return make_ticket(question.content)
             case FindMissing():
                 return find_missing(None, question.va, question.size)
-            case ReadTicket():
-                return read_ticket(question.descriptor, question.size)
             case Release():
                 self._space.release(question.va, question.size)
             case ProtectNone():
                 self._space.protect_none(question.va, question.size)
-            case CloseDescriptor():
-                os.close(question.descriptor)
-            case DropTicket():
-                drop_ticket(question.ticket)
             case _:
                 assert_never(question)
         return None
@@ -243,3 +238,20 @@ class Runner:
                 self._changed.wait(PAUSE_SECONDS)
             finally:
                 self._pausing -= 1
+
+
+def _answer_about_descriptors(question: DescriptorQuestion) -> object:
+    match question:
+        case MakeTicket():
+            return make_ticket(question.content)
+        case ReadTicket():
+            return read_ticket(question.descriptor, question.size)
+        case Duplicate():
+            return duplicate(question.descriptor)
+        case CloseDescriptor():
+            os.close(question.descriptor)
+        case DropTicket():
+            drop_ticket(question.ticket)
+        case _:
+            assert_never(question)
+    return None

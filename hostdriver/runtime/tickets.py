@@ -7,7 +7,7 @@ import stat
 from fcntl import F_SEAL_WRITE
 from typing import Final
 
-from firmware.link.linux import SEALS, create_memory, seal, seals_of
+from firmware.link.linux import SEALS, create_memory, seal, seals_of, take_descriptor
 from hostdriver.core.questions import TicketFile
 
 _NAME: Final = "emuzero-ticket"
@@ -36,6 +36,26 @@ def read_ticket(descriptor: int, size: int) -> TicketFile | None:
         return TicketFile(descriptor, _identity(descriptor), os.pread(descriptor, size, 0))
     except (OSError, OverflowError):
         return None
+
+
+def duplicate(descriptor: int) -> int | str:
+    """Return one more descriptor of a file, or why there is none."""
+    try:
+        return os.dup(descriptor)
+    except (OSError, OverflowError) as error:
+        return f"{error} (RLIMIT_NOFILE limits a process's descriptors)"
+
+
+def duplicate_of(pid: int, descriptor: int) -> int | str:
+    """Return a descriptor of this process for a file of another one, or why there is none."""
+    try:
+        process = os.pidfd_open(pid)
+        try:
+            return take_descriptor(process, descriptor)
+        finally:
+            os.close(process)
+    except (OSError, OverflowError) as error:
+        return str(error)
 
 
 def drop_ticket(ticket: TicketFile) -> None:

@@ -13,6 +13,7 @@ from firmware.abi.control import (
     Unmap,
 )
 from firmware.abi.ids import ALL_RIGHTS, PAGE_SIZE, Rights
+from firmware.abi.replies import Mapped
 from firmware.abi.status import Status
 from hostdriver.core.allocations import AllocationKind
 from hostdriver.core.failures import device_lost
@@ -21,6 +22,7 @@ from hostdriver.core.results import Refusal, ZeError
 from hostdriver.core.state import DriverState
 from hostdriver.core.system_memory import bring_in, take_out
 from tests.harness.fake_session import FakeSession
+from tests.harness.replies import refused
 
 HEAP = 0x7F00_0000_3000
 SIZE = 4 * PAGE_SIZE
@@ -37,7 +39,7 @@ def make_state(session: FakeSession) -> DriverState:
 
 
 def bring(session: FakeSession, state: DriverState, *, read_only: bool = False) -> None:
-    session.run(bring_in(state, state.devices[0], HEAP, SIZE, read_only=read_only))
+    session.run(bring_in(state, HEAP, SIZE, read_only=read_only))
 
 
 def test_the_pages_are_registered_and_mapped_at_their_own_address(
@@ -125,3 +127,37 @@ def test_a_lost_device_keeps_the_import(session: FakeSession, state: DriverState
         session.run(take_out(state, entry.value, ReleaseMode.BEHIND_WORK))
 
     assert not entry.value.leaving
+
+
+def test_a_second_device_that_refuses_leaves_nothing_on_the_first() -> None:
+    session = FakeSession(device_count=2)
+    state = session.state()
+    session.script(
+        Map,
+        Mapped(opcode=Map.OPCODE, status=Status.OK, request=0, page_count=4),
+        refused(Map, Status.OUT_OF_DEVICE_MEMORY),
+    )
+
+    with pytest.raises(Refusal):
+        bring(session, state)
+
+    assert len(session.commands(Release)) == 1
+    assert len(session.commands(SegmentUnregister)) == 1
+    assert not len(state.allocations)
+
+
+def test_every_device_has_an_object_of_its_own_and_gives_it_back() -> None:
+    session = FakeSession(device_count=2)
+    state = session.state()
+    bring(session, state)
+    (entry,) = state.allocations
+
+    session.run(take_out(state, entry.value, ReleaseMode.WAIT))
+
+    assert [peer.device for peer in entry.value.peers] == [1]
+    released = session.commands(Release)
+    assert [x.object_id for x in released] == [
+        entry.value.object_id,
+        entry.value.peers[0].object_id,
+    ]
+    assert {x.mode for x in released} == {ReleaseMode.WAIT}

@@ -7,7 +7,13 @@ import pytest
 
 from hostdriver.core.questions import TicketFile
 from hostdriver.runtime import tickets
-from hostdriver.runtime.tickets import drop_ticket, make_ticket, read_ticket
+from hostdriver.runtime.tickets import (
+    drop_ticket,
+    duplicate,
+    duplicate_of,
+    make_ticket,
+    read_ticket,
+)
 
 
 def ticket(content: bytes = b"t" * 64) -> TicketFile:
@@ -110,3 +116,19 @@ def test_ticket_that_cannot_be_sealed_is_none(monkeypatch: pytest.MonkeyPatch) -
     assert "no seals" in str(make_ticket(b"t" * 64))
     with pytest.raises(OSError, match="Bad file"):
         os.fstat(made[0])
+
+
+def test_a_duplicate_is_another_number_for_the_same_file() -> None:
+    made = ticket()
+    for more in (duplicate(made.descriptor), duplicate_of(os.getpid(), made.descriptor)):
+        assert isinstance(more, int)
+        assert more != made.descriptor
+        assert os.fstat(more).st_ino == made.identity[1]
+        os.close(more)
+    drop_ticket(made)
+
+
+@pytest.mark.parametrize("number", [-1, 1 << 20])
+def test_what_is_not_open_has_no_duplicate(number: int) -> None:
+    assert isinstance(duplicate(number), str)
+    assert isinstance(duplicate_of(os.getpid(), number), str)

@@ -55,8 +55,10 @@ def test_host_memory_keeps_its_descriptor_and_has_small_pages(
 def test_properties_tell_number_and_size(session: FakeSession, state: DriverState) -> None:
     one, two = physical(session, state, PAGE), physical(session, state, LARGE)
 
-    assert physical_memory.get_properties(state, one) == PhysicalMemProperties(1, PAGE)
-    assert physical_memory.get_properties(state, two) == PhysicalMemProperties(2, LARGE)
+    assert session.run(physical_memory.get_properties(state, one)) == PhysicalMemProperties(1, PAGE)
+    assert session.run(physical_memory.get_properties(state, two)) == PhysicalMemProperties(
+        2, LARGE
+    )
 
 
 def test_number_is_not_used_again(session: FakeSession, state: DriverState) -> None:
@@ -199,9 +201,9 @@ def test_destroy_errors(session: FakeSession, state: DriverState) -> None:
     with fails("INVALID_ARGUMENT", "destroyed"):
         session.run(physical_memory.destroy(state, source))
     with fails("INVALID_ARGUMENT"):
-        physical_memory.get_properties(state, source)
+        session.run(physical_memory.get_properties(state, source))
     with fails("INVALID_NULL_HANDLE"):
-        physical_memory.get_properties(state, None)
+        session.run(physical_memory.get_properties(state, None))
 
 
 @pytest.mark.parametrize("lost", [True, False])

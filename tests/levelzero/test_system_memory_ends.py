@@ -6,7 +6,7 @@ import pytest
 
 from firmware.abi.ids import PAGE_SIZE
 from hostdriver import levelzero as ze
-from hostdriver.testing.pair import Pair
+from hostdriver.testing.pair import Pair, pair
 from tests.harness.application_memory import (
     bring,
     brought,
@@ -18,8 +18,6 @@ from tests.harness.application_memory import (
 from tests.harness.levelzero import fails
 
 MIB = 1 << 20
-READ_ONLY = ze.HostMemAllocFlags.MEM_READ_ONLY
-both_profiles = pytest.mark.parametrize("profile", ["spec", "intel"])
 
 
 @pytest.fixture(name="spec")
@@ -220,3 +218,19 @@ def test_large_memory_needs_no_more_page_tables_than_small(spec: Pair, context: 
         with brought(context, area, 256 * MIB) as pointer:
             assert before - spec.statistics().free_bytes <= 5 * PAGE_SIZE
             context.memory_copy(pointer, pointer + 200 * MIB, MIB)
+
+
+def test_every_device_reaches_the_memory() -> None:
+    with (
+        pair(devices=2) as p,
+        p.driver.create_context() as context,
+        mapped(4 * PAGE_SIZE) as area,
+    ):
+        with brought(context, area, 4 * PAGE_SIZE) as pointer:
+            for number, device in enumerate(p.driver.devices):
+                memory = context.mem_alloc_device(device, PAGE_SIZE)
+                context.memory_fill(memory, b"device %d" % number, PAGE_SIZE)
+                context.memory_copy(pointer + number * PAGE_SIZE, memory, PAGE_SIZE)
+                context.mem_free(memory)
+                assert peek(area + number * PAGE_SIZE, 8) == b"device %d" % number
+        p.assert_nothing_left()

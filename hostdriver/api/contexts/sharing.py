@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hostdriver.api import exporting, opening
+from hostdriver.api import exporting, external_handles, opening
 from hostdriver.api.contexts.base import ContextBase
 from hostdriver.api.physical_handle import memory_of
 
@@ -34,6 +34,14 @@ class Sharing(ContextBase):
         """Return 64 bytes that name memory; with a range descriptor, any window from `ptr` on."""
         source = memory_of(ptr)
         return self.run(lambda state: exporting.get_handle(state, source, p_next))
+
+    def mem_get_ipc_handle_from_file_descriptor_exp(self, descriptor: int) -> bytes:
+        """Return 64 bytes that name the memory of a descriptor."""
+        return self.run(lambda s: external_handles.handle_from_descriptor(s, descriptor))
+
+    def mem_get_file_descriptor_from_ipc_handle_exp(self, handle: Buffer) -> int:
+        """Return the descriptor in a handle; it stays the driver's."""
+        return self.run(lambda s: external_handles.descriptor_from_handle(s, bytes(handle)))
 
     def mem_put_ipc_handle(self, handle: Buffer) -> None:
         """Give a handle back: it opens no more."""

@@ -10,8 +10,15 @@ from hostdriver.api.physical_handle import PhysicalMem, record_of
 from hostdriver.core.enums import MemoryAccessAttribute
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hostdriver.api.device import Device
-    from hostdriver.api.structures import PhysicalMemDesc, PhysicalMemProperties
+    from hostdriver.api.structures import (
+        ChainedDesc,
+        PhysicalMemDesc,
+        PhysicalMemProperties,
+        UnknownDesc,
+    )
     from hostdriver.core.reservations import AccessRun
 
 READWRITE = MemoryAccessAttribute.READWRITE
@@ -71,7 +78,12 @@ class VirtualMemory(ContextBase):
         record = record_of(physical)
         self.run(lambda state: physical_memory.destroy(state, record))
 
-    def physical_mem_get_properties(self, physical: PhysicalMem | None) -> PhysicalMemProperties:
-        """Return number and size of a physical memory object."""
+    def physical_mem_get_properties(
+        self, physical: PhysicalMem | None, p_next: Sequence[ChainedDesc | UnknownDesc] = ()
+    ) -> PhysicalMemProperties:
+        """Return number and size of a physical memory object, and its descriptor if that is asked.
+
+        An `ExternalMemoryExportFd` in the chain asks; the answer stands in the result's `p_next`.
+        """
         record = record_of(physical)
-        return self.look(lambda state: physical_memory.get_properties(state, record))
+        return self.run(lambda state: physical_memory.get_properties(state, record, p_next))
