@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -384,3 +385,4 @@ class ClientMachine(RuleBasedStateMachine):
 
 
 TestClients = ClientMachine.TestCase
+TestClients.settings = settings(stateful_step_count=30)

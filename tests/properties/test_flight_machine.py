@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -232,3 +233,4 @@ class FlightMachine(RuleBasedStateMachine):
 
 
 TestFlights = FlightMachine.TestCase
+TestFlights.settings = settings(stateful_step_count=30)
