@@ -47,6 +47,11 @@ class Player(Protocol):
 class Cast(Protocol):
     """Where processes come from."""
 
+    @property
+    def is_apart(self) -> bool:
+        """Whether each has descriptors and mappings of its own, which can be counted."""
+        ...
+
     def start(self) -> Player:
         """Start a process."""
         ...

@@ -16,18 +16,21 @@ if TYPE_CHECKING:
 class Store:
     """The bytes of one physical object or allocation.
 
-    A process that was killed while it wrote leaves bytes of which nobody knows yet whether they
-    are the old or the new ones. They stand in `perhaps` until somebody reads them.
+    New memory holds anything that its process wrote before, so that nobody knows a byte before it
+    is written, or read once. A process that was killed while it wrote leaves bytes that are the old
+    or the new ones; they stand in `perhaps` until somebody reads them.
     """
 
     size: int
     is_host: bool
     data: bytearray = field(init=False)
+    known: bytearray = field(init=False)
+    """1 for each byte that was written or read."""
     perhaps: list[tuple[int, bytes]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        # Nobody ever sees what was in memory before.
         self.data = bytearray(self.size)
+        self.known = bytearray(self.size)
 
 
 class Piece(NamedTuple):
@@ -69,6 +72,7 @@ def put(pieces: Sequence[Piece], data: bytes) -> None:
     """Store bytes along pieces, the first piece first."""
     for piece, part in _along(pieces, data):
         piece.store.data[piece.offset : piece.offset + piece.size] = part
+        piece.store.known[piece.offset : piece.offset + piece.size] = b"\1" * piece.size
 
 
 def put_perhaps(pieces: Sequence[Piece], data: bytes) -> None:
@@ -101,6 +105,8 @@ def settle(pieces: Sequence[Piece], seen: bytes) -> None:
 
 def _may_be(piece: Piece, place: int, byte: int) -> bool:
     at = piece.offset + place
+    if not piece.store.known[at]:
+        return True
     return any(
         offset <= at < offset + len(data) and data[at - offset] == byte
         for offset, data in piece.store.perhaps
@@ -108,8 +114,12 @@ def _may_be(piece: Piece, place: int, byte: int) -> bool:
 
 
 def is_known(pieces: Iterable[Piece]) -> bool:
-    """Return whether nobody died while writing any of the stores."""
-    return not any(piece.store.perhaps for piece in pieces)
+    """Return whether every byte can only have one value."""
+    return not any(
+        piece.store.perhaps
+        or piece.store.known.find(0, piece.offset, piece.offset + piece.size) >= 0
+        for piece in pieces
+    )
 
 
 def overlap(one: Iterable[Piece], other: Sequence[Piece]) -> bool:

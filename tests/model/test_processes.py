@@ -31,6 +31,8 @@ SHOWN = 40
 class Processes:
     """A cast of real processes on a real emulator."""
 
+    is_apart = True
+
     def __init__(self, emulator: EmulatorProcess, bred: Nursery) -> None:
         self._emulator = emulator
         self._nursery = bred
