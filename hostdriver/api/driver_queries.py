@@ -28,6 +28,7 @@ DRIVER_VERSION: Final = 0 << 24 | 1 << 16 | 0
 _V1_0: Final = 1 << 16
 _V1_1: Final = 1 << 16 | 1
 EXTENSION_VERSIONS: Final[Mapping[Extension, int]] = {
+    Extension.EXP_EVENT_POOL_COUNTER_BASED: _V1_0,
     Extension.EXP_RELAXED_ALLOCATION_LIMITS: _V1_0,
     Extension.EXT_DEVICE_IP_VERSION: _V1_0,
     Extension.EXT_DEVICE_MEMORY_PROPERTIES: _V1_0,
@@ -47,7 +48,7 @@ _CHAINED: Final[Mapping[type[ChainedProperties], Extension]] = {
     DriverDdiHandlesExtProperties: Extension.EXT_DRIVER_DDI_HANDLES,
     DriverMemoryFreeExtProperties: Extension.EXT_MEMORY_FREE_POLICIES,
 }
-SHARED: Final = IpcPropertyFlags.MEMORY
+SHARED: Final = IpcPropertyFlags.MEMORY | IpcPropertyFlags.EVENT_POOL
 """What this driver shares between processes. Whoever adds a kind enters it."""
 
 

@@ -83,9 +83,10 @@ def test_handles_in_c_begin_with_their_tables() -> None:
         assert extensions(p.driver)["ZE_extension_driver_ddi_handles"] == 0x10001
 
 
-def test_memory_may_be_shared_between_processes() -> None:
+def test_memory_and_event_pools_may_be_shared_between_processes() -> None:
     with pair(SPEC) as p:
-        assert ze.IpcPropertyFlags.MEMORY in p.driver.get_ipc_properties().flags
+        wanted = ze.IpcPropertyFlags.MEMORY | ze.IpcPropertyFlags.EVENT_POOL
+        assert p.driver.get_ipc_properties().flags == wanted
 
 
 @pytest.mark.decision("C18", profile="both")
