@@ -237,7 +237,7 @@ def test_fence_in_a_batch_is_stored_after_the_copies_before_it() -> None:
                 values.append(bytes(view[world.frames[9] : world.frames[9] + 1]))
             slots[index] = value
 
-    world.client.words.u64 = Spy()  # type: ignore[assignment]
+    world.client.engine.pools[0]._u64 = Spy()  # type: ignore[assignment]
     world.lane.submit(
         *(copy(BASE + page * 4096, BASE + 9 * 4096, 4096) for page in range(1, 9)),
         *(copy(BASE, BASE + 10 * 4096, 8) for _ in range(20)),
