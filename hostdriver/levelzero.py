@@ -1,6 +1,14 @@
 """Level Zero for Python programs: `from hostdriver import levelzero as ze`."""
 
 from firmware.abi.extensions import Extension
+from hostdriver.api.command_list_handle import CommandList
+from hostdriver.api.command_queue_handle import CommandQueue
+from hostdriver.api.command_structures import (
+    INFINITE,
+    CommandListDesc,
+    CommandQueueDesc,
+    CopyRegion,
+)
 from hostdriver.api.context import Context
 from hostdriver.api.device import Device
 from hostdriver.api.device_structures import (
@@ -129,13 +137,18 @@ from hostdriver.core.work_enums import (
 )
 
 __all__ = [
+    "INFINITE",
     "AccessRun",
     "AddressRange",
     "ApiVersion",
     "BandwidthUnit",
     "ChainedDesc",
     "ChainedProperties",
+    "CommandList",
+    "CommandListDesc",
     "CommandListFlags",
+    "CommandQueue",
+    "CommandQueueDesc",
     "CommandQueueFlags",
     "CommandQueueGroupProperties",
     "CommandQueueGroupPropertyFlags",
@@ -144,6 +157,7 @@ __all__ = [
     "Context",
     "ContextDesc",
     "ContextFlags",
+    "CopyRegion",
     "CounterEvent",
     "Device",
     "DeviceCacheProperties",

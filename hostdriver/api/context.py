@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, final
 
 from hostdriver.api import device_abilities
 from hostdriver.api.contexts.allocations import Allocations
+from hostdriver.api.contexts.commands import Commands
 from hostdriver.api.contexts.copies import Copies
 from hostdriver.api.contexts.sharing import Sharing
 from hostdriver.api.contexts.synchronisation import Synchronisation
 from hostdriver.api.contexts.virtual import VirtualMemory
 from hostdriver.api.validation import check_device
+from hostdriver.core.commandqueues_uses import count_unfinished
 from hostdriver.core.failures import in_use, invalid_argument
 from hostdriver.core.results import ZeResult
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @final
-class Context(Allocations, Copies, Sharing, Synchronisation, VirtualMemory):
+class Context(Allocations, Commands, Copies, Sharing, Synchronisation, VirtualMemory):
     """A name under which memory is used; a context manager that destroys it.
 
     Memory belongs to the process: any context of the driver may use, export, close and free what
@@ -58,14 +60,14 @@ class Context(Allocations, Copies, Sharing, Synchronisation, VirtualMemory):
                 (IN_USE).
         """
 
-        def end(state: DriverState) -> None:
+        async def end(state: DriverState) -> None:
             if self.is_default:
                 raise invalid_argument("the default context belongs to the driver")
-            if count := self.work_count(state):
-                raise in_use(f"{count} copies of the context are not done")
+            if count := await count_unfinished(state, self) + self.work_count(state):
+                raise in_use(f"{count} copies or queues of the context are not done")
             self.destroyed = True
 
-        self.look(end)
+        self.run(end)
 
     def get_status(self) -> ZeResult:
         """Return SUCCESS, or DEVICE_LOST when its work faulted or a device of it is lost.

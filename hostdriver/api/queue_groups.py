@@ -16,8 +16,8 @@ from hostdriver.core.query_enums import CommandQueueGroupPropertyFlags
 if TYPE_CHECKING:
     from firmware.abi.segment import SpecBlock
 
-LARGEST_PATTERN: Final = 16
-"""Bytes of the largest pattern that one command fills with."""
+LARGEST_PATTERN: Final = 1024
+"""Bytes of the largest pattern that memory is filled with."""
 _COPY: Final = CommandQueueGroupPropertyFlags.COPY
 _COMPUTE_AND_COPY: Final = CommandQueueGroupPropertyFlags.COMPUTE | _COPY
 

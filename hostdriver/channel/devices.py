@@ -6,12 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING, final
 
 from firmware.abi.control import QueueDestroy
+from firmware.abi.ids import WORK_COMMAND_SIZE
 from firmware.abi.replies import QueueCreated, Refused
 from firmware.abi.segment import SpecBlock
 from firmware.link.errors import ContractError
 from hostdriver.channel.desk import Desk
 from hostdriver.core.failures import device_lost, unknown
-from hostdriver.core.questions import Control, Waited
+from hostdriver.core.questions import Control, Offer, Offered, Waited
 from hostdriver.core.queue import WorkQueue
 from hostdriver.core.results import ZeError
 from hostdriver.core.state import DeviceFacts
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from firmware.abi.faults import FaultRecord
     from firmware.link.ends import HostEnd
-    from hostdriver.core.questions import Answer, SharedWord
+    from hostdriver.core.questions import Answer, AwaitRoom, SharedWord
 
 
 @final
@@ -46,7 +47,7 @@ class ProgramDevice:
     `submit` stand in their ring in order, and submissions in the order in which they came.
     """
 
-    __slots__ = ("_desk", "_detach", "_end", "_faults", "_lines", "_queues", "facts")
+    __slots__ = ("_desk", "_detach", "_end", "_faults", "_lines", "_queues", "_rooms", "facts")
 
     def __init__(self, end: HostEnd, detach: Callable[[], None]) -> None:
         """Take over an attached end, and what detaches it from its device.
@@ -65,11 +66,12 @@ class ProgramDevice:
         self._faults = FaultReader(end)
         self._queues: dict[int, WorkQueue] = {}
         self._lines: dict[int, list[_Line]] = {}
+        self._rooms: list[tuple[AwaitRoom, Callable[[None], None]]] = []
 
     @property
     def is_busy(self) -> bool:
         """Whether something of it will be ready without a word of the program."""
-        return self._desk.is_busy or bool(self._lines)
+        return self._desk.is_busy or bool(self._lines or self._rooms)
 
     def lost(self) -> str:
         """Return why the device does not serve this program any more; empty while it does."""
@@ -105,6 +107,19 @@ class ProgramDevice:
         self._lines.setdefault(queue_id, []).append(_Line(commands, then))
         self._put_more(queue_id)
 
+    def answer(
+        self, question: Offer | AwaitRoom, then: Callable[[None], None]
+    ) -> tuple[bool, Offered | None]:
+        """Return whether a question is answered now, and how; else `poll` calls.
+
+        Raises:
+            ZeError: there is no such queue.
+        """
+        if isinstance(question, Offer):
+            return True, self._offer(question.queue, question.commands)
+        self._rooms.append((question, then))
+        return False, None
+
     def look(self, word: SharedWord) -> Waited:
         """Return a word and the status beside it, which is loaded first."""
         words = self._end.segment.words
@@ -121,11 +136,43 @@ class ProgramDevice:
             yield partial(then, answer)
         for queue_id in tuple(self._lines):
             self._put_more(queue_id)
+        rooms, self._rooms = self._rooms, []
+        for question, go_on in rooms:
+            if self._has_room(question):
+                yield partial(go_on, None)
+            else:
+                self._rooms.append((question, go_on))
 
     def close(self) -> None:
         """Detach; the device takes everything back."""
         self._detach()
         self._end.close()
+
+    def _offer(self, queue_id: int, commands: bytes | memoryview) -> Offered:
+        """Put as many encoded commands into a ring as fit now.
+
+        Raises:
+            ZeError: there is no such queue.
+        """
+        queue = self._queue(queue_id)
+        status = queue.status
+        taken = 0 if status else min(len(commands) // WORK_COMMAND_SIZE, queue.room)
+        if taken:
+            published = queue.put_encoded(commands[: taken * WORK_COMMAND_SIZE])
+            self._end.doorbells.ring(queue.doorbell, queue.header, published.old, published.new)
+        return Offered(taken, status, queue.completed)
+
+    def _has_room(self, question: AwaitRoom) -> bool:
+        queue = self._queues.get(question.queue)
+        if queue is None or queue.status:
+            return True
+        return queue.room >= min(question.count, queue.entry_count)
+
+    def _queue(self, queue_id: int) -> WorkQueue:
+        queue = self._queues.get(queue_id)
+        if queue is None:
+            raise unknown(f"queue {queue_id} does not exist")
+        return queue
 
     def _put_more(self, queue_id: int) -> None:
         queue = self._queues.get(queue_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
@@ -16,15 +16,20 @@ from hostdriver.channel.elsewhere import answer_outside
 from hostdriver.channel.items import MalformedMessageError
 from hostdriver.channel.names import Names
 from hostdriver.channel.questions import RemoteQuestion, ask, understand
+from hostdriver.channel.running import Running, beside, submit
 from hostdriver.channel.seen import devices_of
 from hostdriver.channel.specs import interface
 from hostdriver.core.failures import device_lost, unknown, unsupported_feature
 from hostdriver.core.questions import (
+    AwaitRoom,
+    Beside,
+    Clock,
     CloseDescriptor,
     Control,
     Duplicate,
     Faults,
     FindMissing,
+    Offer,
     Pause,
     Submit,
     WaitWord,
@@ -39,23 +44,11 @@ if TYPE_CHECKING:
     from firmware.link.carrier import Carrier
     from hostdriver.channel.devices import ProgramDevice
     from hostdriver.channel.slots import Incoming, Slots
-    from hostdriver.core.questions import AnyQuestion, Operation
+    from hostdriver.core.questions import AnyQuestion
     from hostdriver.core.state import DriverState
 
 _LOG: Final = logging.getLogger(__name__)
 _MOST_TEXT: Final = 1000
-
-
-@final
-@dataclass(slots=True, eq=False)
-class Running:
-    """A call that has not ended."""
-
-    slot: int
-    name: str
-    operation: Operation[bytes]
-    asked: RemoteQuestion | None = None
-    """The question that the program's thread is to answer."""
 
 
 @final
@@ -69,6 +62,7 @@ class Session:
     __slots__ = (
         "_carrier",
         "_devices",
+        "_last_beside",
         "_paused",
         "_pid",
         "_running",
@@ -93,6 +87,7 @@ class Session:
         self._socket = socket
         self._running: dict[int, Running] = {}
         self._paused: list[Running] = []
+        self._last_beside = 0
         self.state: DriverState | None = None
         """What the driver knows of the program, once it has begun."""
         self.names = Names()
@@ -233,36 +228,38 @@ class Session:
                 self._devices[question.device].control(question, partial(self._drive, running))
             case Submit():
                 self._check(question.device)
-                return self._submit(running, question)
+                return submit(
+                    self._devices[question.device], question, partial(self._drive, running)
+                )
             case Faults():
                 return True, self._devices[question.device].take_faults(question.queue)
             case CloseDescriptor() | Duplicate() | FindMissing():
                 return True, answer_outside(self._pid, question)
             case Pause():
                 self._paused.append(running)
+            case Offer() | AwaitRoom() | Beside() | Clock():
+                return self._answer_about_streams(running, question)
             case WaitWord():
                 found = self._devices[question.device].look(question.word)
-                if found.value >= question.value or found.status:
+                if found.value >= question.value or found.status or question.timeout_seconds == 0:
                     return True, found
                 self._ask(running, question)
             case _:
                 self._ask(running, question)
         return False, None
 
-    def _submit(self, running: Running, question: Submit) -> tuple[bool, object]:
-        """Submit; answered at once when there is room."""
-        found: list[object] = []
-        is_inside = True
-
-        def submitted(answer: object) -> None:
-            if is_inside:
-                found.append(answer)
-            else:
-                self._drive(running, answer)
-
-        self._devices[question.device].submit(question.queue, question.commands, submitted)
-        is_inside = False
-        return (True, found[0]) if found else (False, None)
+    def _answer_about_streams(
+        self, running: Running, question: Offer | AwaitRoom | Beside | Clock
+    ) -> tuple[bool, object]:
+        if isinstance(question, Clock):
+            return True, time.monotonic()
+        if isinstance(question, Beside):
+            self._last_beside -= 1
+            self._running[self._last_beside] = begun = beside(self._last_beside, question)
+            self._paused.append(begun)
+            return True, None
+        self._check(question.device)
+        return self._devices[question.device].answer(question, partial(self._drive, running))
 
     def _ask(self, running: Running, question: AnyQuestion) -> None:
         if not isinstance(question, RemoteQuestion):
@@ -279,10 +276,12 @@ class Session:
             raise device_lost(reason)
 
     def _end(self, slot: int, error: ZeError | None, data: bytes = b"") -> None:
-        """Reply to a call."""
+        """Reply to a call; nobody asked for an operation that was carried out beside."""
         running = self._running.pop(slot, None)
         if running is not None and error is not None:
             running.operation.close()
+        if slot < 0:
+            return
         text = ""
         result = ZeResult.ZE_RESULT_SUCCESS
         if error is not None:

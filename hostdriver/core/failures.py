@@ -35,6 +35,11 @@ def invalid_size(description: str) -> ZeError:
     return ZeError(ZeResult.ZE_RESULT_ERROR_INVALID_SIZE, description)
 
 
+def invalid_command_list_type(description: str) -> ZeError:
+    """Return the error for a command list that does not go with the queue."""
+    return ZeError(ZeResult.ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE, description)
+
+
 def invalid_synchronization_object(description: str) -> ZeError:
     """Return the error for an event or fence that cannot be used here."""
     return ZeError(ZeResult.ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT, description)
@@ -58,6 +63,11 @@ def null_pointer(name: str) -> ZeError:
 def out_of_host_memory(description: str) -> ZeError:
     """Return the error for memory, address space, mappings or descriptors that ran out."""
     return ZeError(ZeResult.ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY, description)
+
+
+def overlapping_regions(description: str) -> ZeError:
+    """Return the error for two regions that share bytes."""
+    return ZeError(ZeResult.ZE_RESULT_ERROR_OVERLAPPING_REGIONS, description)
 
 
 def unknown(description: str) -> ZeError:

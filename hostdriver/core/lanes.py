@@ -23,10 +23,10 @@ from firmware.abi.control import (
 )
 from firmware.abi.ids import READ_WRITE
 from firmware.abi.replies import Done, Mapped, ObjectCreated, QueueCreated
-from firmware.abi.rings import COMPLETED, COMPLETION_SLEEPERS, COMPLETION_STATUS
 from firmware.abi.status import Status
 from hostdriver.core.addresses import Place, give_addresses, take_addresses
 from hostdriver.core.calls import call, exchange, expect
+from hostdriver.core.commandqueues_rings import reclaim_queue
 from hostdriver.core.failures import out_of_host_memory
 from hostdriver.core.faulttext import work_failed
 from hostdriver.core.physical import LARGE_PAGE
@@ -40,6 +40,7 @@ from hostdriver.core.questions import (
     Submit,
     WaitWord,
 )
+from hostdriver.core.queue import word_of
 from hostdriver.core.results import Refusal, ZeError, failed
 
 if TYPE_CHECKING:
@@ -81,12 +82,7 @@ class Lane:
     @property
     def word(self) -> SharedWord:
         """The count of commands that are done."""
-        header = self.queue.ring_offset
-        return SharedWord(
-            offset=header + COMPLETED,
-            status=header + COMPLETION_STATUS,
-            sleepers=header + COMPLETION_SLEEPERS,
-        )
+        return word_of(self.queue)
 
 
 @final
@@ -127,7 +123,7 @@ class Borrowed:
         pool = self._device.lanes
         await _tear_down_broken(self._state, self._device)
         while not pool.idle:
-            lane = await _open_lane(self._device) if pool.count < MOST_LANES else None
+            lane = await _open_lane(self._state, self._device) if pool.count < MOST_LANES else None
             if lane is not None:
                 pool.idle.append(lane)
             else:
@@ -150,8 +146,11 @@ class Borrowed:
             await _tear_down_broken(self._state, self._device)
 
 
-async def _open_lane(device: DeviceState) -> Lane | None:
-    """Make a lane without staging memory; None when the device has no more, but others exist."""
+async def _open_lane(state: DriverState, device: DeviceState) -> Lane | None:
+    """Make a lane without staging memory; None when the device has no more, but others exist.
+
+    The first one may have the queue of a stream that idles.
+    """
     pool = device.lanes
     pool.count += 1
     entries = min(max(LANE_ENTRIES, device.spec.min_ring_entries), device.spec.max_ring_entries)
@@ -159,7 +158,13 @@ async def _open_lane(device: DeviceState) -> Lane | None:
         request=0, vmid=device.vmid, kind=QueueKind.COPY, entry_count=entries, priority=0
     )
     try:
-        return Lane(await call(device.index, command, QueueCreated))
+        try:
+            return Lane(await call(device.index, command, QueueCreated))
+        except Refusal as refusal:
+            is_first = refusal.status is Status.LIMIT and pool.count == 1
+            if not (is_first and await reclaim_queue(state, device.index)):
+                raise
+            return Lane(await call(device.index, command, QueueCreated))
     except Refusal as refusal:
         pool.count -= 1
         if refusal.status is Status.LIMIT and pool.count:

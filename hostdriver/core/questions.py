@@ -12,27 +12,22 @@ A runner that cannot answer any more (the device is lost) throws `ZeError` into 
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Generator
-from typing import Generic, TypeAlias, TypeVar, cast, final
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, final
 
 import msgspec
 
-from firmware.abi.control import ControlCommand
 from firmware.abi.faults import FaultRecord
 from firmware.abi.replies import Reply
-from hostdriver.core.slotmemory import SlotMemory
+from hostdriver.core.questionbase import Question
+from hostdriver.core.streamquestions import AwaitRoom, Beside, Clock, Offer, Offered
+from hostdriver.core.ticketquestions import DropTicket, MakeTicket, ReadTicket, TicketFile
 
-AnswerT = TypeVar("AnswerT")
+if TYPE_CHECKING:
+    from firmware.abi.control import ControlCommand
+    from hostdriver.core.slotmemory import SlotMemory
+
 ResultT = TypeVar("ResultT")
-
-
-class Question(msgspec.Struct, Generic[AnswerT], frozen=True):
-    """Base of all questions; awaiting one gives its answer."""
-
-    def __await__(self) -> Generator[AnyQuestion, object, AnswerT]:
-        """Hand the question to whoever runs the coroutine."""
-        answer = yield cast("AnyQuestion", self)
-        return cast("AnswerT", answer)
 
 
 @final
@@ -111,38 +106,6 @@ class CloseDescriptor(Question[None], frozen=True):
     """Close a descriptor that came with an `Answer`."""
 
     descriptor: int
-
-
-@final
-class TicketFile(msgspec.Struct, frozen=True):
-    """A descriptor that identifies an export, as the application's process holds it."""
-
-    descriptor: int
-    identity: tuple[int, int]
-    """Device and inode: numbers of descriptors are used again, these are not."""
-    content: bytes
-
-
-@final
-class MakeTicket(Question["TicketFile | str"], frozen=True):
-    """Make a sealed file with this content; the answer is the file, or why there is none."""
-
-    content: bytes
-
-
-@final
-class ReadTicket(Question["TicketFile | None"], frozen=True):
-    """Read the first bytes behind any number that may be a descriptor; None when it is not."""
-
-    descriptor: int
-    size: int
-
-
-@final
-class DropTicket(Question[None], frozen=True):
-    """Close a ticket, unless its number has become another file's."""
-
-    ticket: TicketFile
 
 
 @final
@@ -265,13 +228,56 @@ class Pause(Question[None], frozen=True):
 SlotQuestion: TypeAlias = JoinSlots | LeaveSlots | WaitSlot
 """What concerns fence pools."""
 DeviceQuestion: TypeAlias = (
-    Control | Submit | WaitWord | SlotQuestion | Faults | StoreBytes | LoadBytes | Pause
+    Control | Submit | Offer | AwaitRoom | WaitWord | SlotQuestion | Faults | StoreBytes | LoadBytes
 )
 """What concerns a device, and the bytes on their way to it."""
+RunnerQuestion: TypeAlias = Beside | Clock | Pause
+"""What concerns whoever runs the coroutine."""
 SpaceQuestion: TypeAlias = Reserve | Release | MapDescriptor | ProtectNone | FindMissing
 """What concerns the address space of the application's process."""
 DescriptorQuestion: TypeAlias = CloseDescriptor | Duplicate | MakeTicket | ReadTicket | DropTicket
 """What concerns its descriptors."""
-AnyQuestion: TypeAlias = DeviceQuestion | SpaceQuestion | DescriptorQuestion
+AnyQuestion: TypeAlias = DeviceQuestion | RunnerQuestion | SpaceQuestion | DescriptorQuestion
 Operation: TypeAlias = Coroutine[AnyQuestion, object, ResultT]
 """A driver coroutine: asks questions, ends with a result or a `ZeError`."""
+
+__all__ = [
+    "Answer",
+    "AnyQuestion",
+    "AwaitRoom",
+    "Beside",
+    "Clock",
+    "CloseDescriptor",
+    "Control",
+    "DescriptorQuestion",
+    "DeviceQuestion",
+    "DropTicket",
+    "Duplicate",
+    "Faults",
+    "FindMissing",
+    "JoinSlots",
+    "LeaveSlots",
+    "LoadBytes",
+    "MakeTicket",
+    "MapDescriptor",
+    "Offer",
+    "Offered",
+    "Operation",
+    "Pause",
+    "ProtectNone",
+    "Question",
+    "ReadTicket",
+    "Release",
+    "Reserve",
+    "ResultT",
+    "RunnerQuestion",
+    "SharedWord",
+    "SlotQuestion",
+    "SpaceQuestion",
+    "StoreBytes",
+    "Submit",
+    "TicketFile",
+    "WaitSlot",
+    "WaitWord",
+    "Waited",
+]

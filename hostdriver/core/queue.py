@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, final
 
-from firmware.abi.rings import STATUS
+from firmware.abi.rings import COMPLETED, COMPLETION_SLEEPERS, COMPLETION_STATUS, STATUS
 from firmware.link.errors import ContractError
 from firmware.link.layout import work_shape
 from firmware.link.rings import Producer
 from firmware.link.ringshape import read_shape
+from hostdriver.core.questions import SharedWord
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from firmware.abi.replies import QueueCreated
     from firmware.link.words import Words
+
+
+def word_of(queue: QueueCreated) -> SharedWord:
+    """Return the word that counts the commands of a queue that are done."""
+    header = queue.ring_offset
+    return SharedWord(
+        offset=header + COMPLETED,
+        status=header + COMPLETION_STATUS,
+        sleepers=header + COMPLETION_SLEEPERS,
+    )
 
 
 class Published(NamedTuple):
@@ -78,6 +89,11 @@ class WorkQueue:
         """`Status` that stopped the ring, else 0."""
         return self._words.load32(self.header + STATUS)
 
+    @property
+    def completed(self) -> int:
+        """Number of the last command that is done."""
+        return self._words.load64(self.header + COMPLETED)
+
     def put(self, commands: Sequence[bytes]) -> Published:
         """Put commands in and make them visible; the caller rings the doorbell.
 
@@ -85,7 +101,11 @@ class WorkQueue:
             RingFull: they do not all fit; nothing was put in.
             BadHead: see `room`.
         """
-        self._producer.put_many(b"".join(commands))
+        return self.put_encoded(b"".join(commands))
+
+    def put_encoded(self, commands: bytes | memoryview) -> Published:
+        """Put commands in that stand one after the other; else as `put`."""
+        count = self._producer.put_many(commands)
         old, new = self._producer.publish()
-        self.seqno += len(commands)
+        self.seqno += count
         return Published(old, new, self.seqno)

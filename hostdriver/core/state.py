@@ -12,6 +12,8 @@ from firmware.abi.ids import PAGE_SIZE
 from firmware.abi.replies import SpaceCreated
 from hostdriver.core.allocations import Allocation
 from hostdriver.core.calls import call
+from hostdriver.core.commandlists import CommandList
+from hostdriver.core.commandqueues_stream import Stream
 from hostdriver.core.eventpools import EventPool
 from hostdriver.core.events import Event
 from hostdriver.core.exports import ExportTable
@@ -114,6 +116,9 @@ class DriverState:
     events: dict[int, Event] = field(default_factory=dict[int, Event])
     """Events that were not destroyed, by number."""
     event_pools: dict[int, EventPool] = field(default_factory=dict[int, EventPool])
+    streams: dict[int, Stream] = field(default_factory=dict[int, Stream])
+    lists: dict[int, CommandList] = field(default_factory=dict[int, CommandList])
+    """Regular command lists; immediate ones are streams."""
     last_id: int = 0
     note: str = ""
     """What the last call ignored, in words."""
@@ -138,6 +143,8 @@ class DriverState:
         for intervals in (self.reservations, self.mappings, self.allocations, self.imports):
             intervals.check()
         self.exports.check()
+        for stream in self.streams.values():
+            stream.check()
         counts = dict.fromkeys(self.physical, 0)
         for entry in self.mappings:
             mapping = entry.value

@@ -9,10 +9,14 @@ from __future__ import annotations
 import os
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Final, assert_never, final
 
 from hostdriver.core.failures import device_lost
 from hostdriver.core.questions import (
+    AwaitRoom,
+    Beside,
+    Clock,
     CloseDescriptor,
     Control,
     DropTicket,
@@ -24,6 +28,7 @@ from hostdriver.core.questions import (
     LoadBytes,
     MakeTicket,
     MapDescriptor,
+    Offer,
     Operation,
     Pause,
     ProtectNone,
@@ -37,6 +42,7 @@ from hostdriver.core.questions import (
     WaitWord,
 )
 from hostdriver.runtime.address_space import AddressSpace, find_missing
+from hostdriver.runtime.beside import Threads
 from hostdriver.runtime.interrupts import ALL, Interrupts
 from hostdriver.runtime.tickets import drop_ticket, duplicate, make_ticket, read_ticket
 
@@ -45,6 +51,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from hostdriver.core.questions import AnyQuestion, DescriptorQuestion, SpaceQuestion
+    from hostdriver.runtime.beside import Beside as BesideWay
     from hostdriver.runtime.session import Session
 
     Observer: TypeAlias = Callable[[AnyQuestion, object], None]
@@ -52,6 +59,7 @@ if TYPE_CHECKING:
 PAUSE_SECONDS: Final = 0.001
 LEAVE_SECONDS: Final = 2.0
 """Longest time that `close` waits for threads that are inside; address space stays if one is."""
+_THREADS: Final = Threads()
 _CLOSED: Final = "the driver was closed"
 
 
@@ -64,6 +72,7 @@ class Runner:
     """
 
     __slots__ = (
+        "_beside",
         "_changed",
         "_closed",
         "_inside",
@@ -76,7 +85,12 @@ class Runner:
     )
 
     def __init__(
-        self, sessions: Sequence[Session], space: AddressSpace | None = None, *, socket: str = ""
+        self,
+        sessions: Sequence[Session],
+        space: AddressSpace | None = None,
+        *,
+        socket: str = "",
+        beside: BesideWay = _THREADS,
     ) -> None:
         """Take sessions and address space over.
 
@@ -84,7 +98,9 @@ class Runner:
             sessions: one for each device.
             space: this process's address space; None makes one with an arena.
             socket: where the emulator listens, for messages.
+            beside: how operations are carried out beside others.
         """
+        self._beside = beside
         self.sessions = tuple(sessions)
         self.socket = socket
         self.observer: Observer | None = None
@@ -167,8 +183,11 @@ class Runner:
             session.abandon()
 
     def _answer(self, question: AnyQuestion, interrupts: Interrupts) -> object:
+        self._beside.advance(partial(self._answer, interrupts=interrupts))
         match question:
-            case Control() | Submit() | WaitWord() | WaitSlot() | Pause():
+            case Offer():
+                return self.sessions[question.device].offer(question.queue, question.commands)
+            case Control() | Submit() | WaitWord() | WaitSlot() | AwaitRoom() | Pause():
                 # The device carries out what it was sent, and what it did must not be lost: only a
                 # second interrupt ends that.
                 interrupts.endure(1 if isinstance(question, Control | Submit) else 0)
@@ -188,11 +207,20 @@ class Runner:
                 self._space.load(question.va, question.into)
             case CloseDescriptor() | Duplicate() | MakeTicket() | ReadTicket() | DropTicket():
                 return _answer_about_descriptors(question)
+            case Beside() | Clock():
+                return self._answer_about_runner(question)
             case _:
                 return self._answer_about_space(question)
         return None
 
-    def _wait_for(self, question: Control | Submit | WaitWord | WaitSlot | Pause) -> object:
+    def _answer_about_runner(self, question: Beside | Clock) -> object:
+        if isinstance(question, Clock):
+            return time.monotonic()
+        return self._beside.begin(question.make(), self.run)
+
+    def _wait_for(
+        self, question: Control | Submit | WaitWord | WaitSlot | AwaitRoom | Pause
+    ) -> object:
         """Answer a question that may take long."""
         if isinstance(question, Pause):
             self._pause()
@@ -212,6 +240,9 @@ class Runner:
                 return session.wait_slot(
                     question.memory, question.slot, question.value, question.timeout_seconds
                 )
+            case AwaitRoom():
+                session.await_room(question.queue, question.count)
+                return None
 
     def _answer_about_space(self, question: SpaceQuestion) -> object:
         match question:

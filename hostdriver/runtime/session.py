@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from firmware.abi.control import ControlCommand
     from firmware.abi.faults import FaultRecord
     from firmware.link.ends import HostEnd
-    from hostdriver.core.questions import Answer, SharedWord
+    from hostdriver.core.questions import Answer, Offered, SharedWord
     from hostdriver.core.slotmemory import SlotMemory
     from hostdriver.runtime.control import Pending
     from hostdriver.runtime.slots import JoinedSlots
@@ -104,6 +104,39 @@ class Session:
             return self._work.submit(queue_id, commands)
         except LinkError as error:
             raise self._lose(error) from error
+
+    def offer(self, queue_id: int, commands: bytes | memoryview) -> Offered:
+        """Put as many commands into a work ring as fit now.
+
+        Raises:
+            ZeError: the session has ended.
+        """
+        self._check()
+        try:
+            return self._work.offer(queue_id, commands)
+        except LinkError as error:
+            raise self._lose(error) from error
+
+    def await_room(self, queue_id: int, count: int) -> None:
+        """Wait until a work ring has room for so many commands, or has stopped.
+
+        Raises:
+            ZeError: the session has ended.
+        """
+        self._check()
+        try:
+            self._work.await_room(queue_id, count)
+        except LinkError as error:
+            raise self._lose(error) from error
+
+    def has_room(self, queue_id: int, count: int) -> bool:
+        """Whether `await_room` would return at once.
+
+        Raises:
+            ZeError: the session has ended.
+        """
+        self._check()
+        return self._work.has_room(queue_id, count)
 
     def wait(self, word: SharedWord, value: int, timeout_seconds: float | None) -> Waited:
         """Wait until a word of the segment reaches `value`, gets a status, or time is up.

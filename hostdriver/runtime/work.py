@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, final
 
+from firmware.abi.ids import WORK_COMMAND_SIZE
 from firmware.abi.rings import HEAD, PRODUCER_SLEEPERS, STATUS, U32_MASK
 from firmware.link.waiting import WordWait
 from hostdriver.core.failures import device_lost, unknown
+from hostdriver.core.questions import Offered
 from hostdriver.core.queue import WorkQueue
 
 if TYPE_CHECKING:
@@ -55,15 +57,55 @@ class WorkRings:
             LinkLost: the device is gone.
             ContractError: the ring's head is out of bounds.
         """
-        with self._lock:
-            found = self._queues.get(queue_id)
-        if found is None:
-            raise unknown(f"queue {queue_id} does not exist")
-        lock, queue = found
+        lock, queue = self._find(queue_id)
         with lock:
             for first in range(0, len(commands), queue.entry_count):
                 self._put(queue, commands[first : first + queue.entry_count])
             return queue.seqno
+
+    def offer(self, queue_id: int, commands: bytes | memoryview) -> Offered:
+        """Put as many encoded commands into a ring as fit now; never waits.
+
+        Raises:
+            ZeError: there is no such queue.
+            ContractError: the ring's head is out of bounds.
+        """
+        lock, queue = self._find(queue_id)
+        with lock:
+            status = queue.status
+            taken = 0 if status else min(len(commands) // WORK_COMMAND_SIZE, queue.room)
+            if taken:
+                published = queue.put_encoded(commands[: taken * WORK_COMMAND_SIZE])
+                self._end.doorbells.ring(queue.doorbell, queue.header, published.old, published.new)
+            return Offered(taken, status, queue.completed)
+
+    def await_room(self, queue_id: int, count: int) -> None:
+        """Wait until a ring has room for so many commands (at most all), or has stopped.
+
+        Whoever waits is the only one who puts commands into this ring.
+
+        Raises:
+            ZeError: there is no such queue.
+            LinkLost: the device is gone.
+        """
+        _, queue = self._find(queue_id)
+        self._end.waiter.wait(_room_for(queue, min(count, queue.entry_count)))
+
+    def has_room(self, queue_id: int, count: int) -> bool:
+        """Whether `await_room` would return at once.
+
+        Raises:
+            ZeError: there is no such queue.
+        """
+        _, queue = self._find(queue_id)
+        return bool(queue.status) or queue.room >= min(count, queue.entry_count)
+
+    def _find(self, queue_id: int) -> tuple[threading.Lock, WorkQueue]:
+        with self._lock:
+            found = self._queues.get(queue_id)
+        if found is None:
+            raise unknown(f"queue {queue_id} does not exist")
+        return found
 
     def _put(self, queue: WorkQueue, commands: Sequence[bytes]) -> None:
         count = len(commands)
@@ -73,14 +115,18 @@ class WorkRings:
         self._end.doorbells.ring(queue.doorbell, queue.header, published.old, published.new)
 
     def _await_room(self, queue: WorkQueue, count: int) -> None:
-        wait = WordWait(
-            word=queue.header + HEAD,
-            target=(queue.tail + count - queue.entry_count) & U32_MASK,
-            sleepers=queue.header + PRODUCER_SLEEPERS,
-            wide=False,
-            status=queue.header + STATUS,
-        )
-        if not self._end.waiter.wait(wait):
+        if not self._end.waiter.wait(_room_for(queue, count)):
             raise device_lost(
                 f"queue {queue.queue_id} stopped with status {queue.status} while it was full"
             )
+
+
+def _room_for(queue: WorkQueue, count: int) -> WordWait:
+    """Return the wait that ends when `count` more commands fit."""
+    return WordWait(
+        word=queue.header + HEAD,
+        target=(queue.tail + count - queue.entry_count) & U32_MASK,
+        sleepers=queue.header + PRODUCER_SLEEPERS,
+        wide=False,
+        status=queue.header + STATUS,
+    )

@@ -61,12 +61,17 @@ def left_by_program(state: DriverState) -> Iterator[str]:
     for physical in state.physical.values():
         kind = physical.kind.value
         yield f"{kind} physical memory {physical.id} of {physical.size:#x} bytes"
-    for pool in state.event_pools.values():
-        yield f"{pool.name} with {len(pool.events)} events"
-    for event in state.events.values():
-        yield event.name
     for export in state.exports:
         yield f"IPC handle, {export.uses} gets without a put"
+    yield from _left_of_work(state)
+
+
+def _left_of_work(state: DriverState) -> Iterator[str]:
+    for pool in state.event_pools.values():
+        yield f"{pool.name} with {len(pool.events)} events"
+    yield from (event.name for event in state.events.values())
+    yield from (stream.name for stream in state.streams.values())
+    yield from (commands.name for commands in state.lists.values())
 
 
 def complain(lines: Iterable[str]) -> None:

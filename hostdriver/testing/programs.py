@@ -10,6 +10,7 @@ from hostdriver.api.driver import Driver
 from hostdriver.core.results import ZeError, ZeResult
 from hostdriver.runtime.address_space import AddressSpace
 from hostdriver.runtime.attach import attach_error
+from hostdriver.runtime.beside import Alone
 from hostdriver.runtime.process import Process
 from hostdriver.runtime.runner import Runner
 from hostdriver.runtime.session import Session
@@ -111,9 +112,10 @@ class Programs:
         try:
             for index in range(self._device_count):
                 ends.append(self._attach(index, name))  # noqa: PERF401 - closed if one fails
-            return Runner(
-                [Session(end) for end in ends], AddressSpace(ARENA_BYTES), socket="in process"
-            )
+            sessions = [Session(end) for end in ends]
+            alone = Alone(lambda room: sessions[room.device].has_room(room.queue, room.count))
+            space = AddressSpace(ARENA_BYTES)
+            return Runner(sessions, space, socket="in process", beside=alone)
         except BaseException as error:
             for end in ends:
                 end.close()

@@ -8,7 +8,7 @@ sessions on one `FakeDevice` share its exports, as two processes do.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from firmware.abi import control as c
 from firmware.abi import replies as r
@@ -36,6 +36,9 @@ __all__ = [
     "spec_block",
     "superblock",
 ]
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 T = TypeVar("T")
 ARENA = (0x1000_0000_0000, 1 << 40)
@@ -70,6 +73,9 @@ class FakeSession:
         self.tickets: dict[int, q.TicketFile] = {}
         self.seqnos: dict[int, int] = defaultdict(int)
         self.mapped: IntervalMap[None] = IntervalMap()
+        self.beside: list[Callable[[], q.Operation[None]]] = []
+        """Operations that are to be carried out beside; tests run them."""
+        self.seconds = 0.0
         self._script: dict[type, deque[object]] = defaultdict(deque)
 
     def script(self, kind: type, *answers: object) -> None:
@@ -149,6 +155,19 @@ class FakeSession:
                 return self._about_tickets(question)
         return None
 
+    def _about_streams(self, question: q.AnyQuestion) -> object:
+        match question:
+            case q.Offer():
+                return self._offer(question)
+            case q.Beside():
+                self.beside.append(question.make)
+            case q.Clock():
+                self.seconds += 0.25
+                return self.seconds
+            case _:
+                pass
+        return None
+
     def _about_tickets(self, question: q.AnyQuestion) -> object:
         match question:
             case q.MakeTicket():
@@ -161,8 +180,15 @@ class FakeSession:
             case q.DropTicket():
                 del self.tickets[question.ticket.descriptor]
             case _:
-                pass
+                return self._about_streams(question)
         return None
+
+    def _offer(self, question: q.Offer) -> q.Offered:
+        data = bytes(question.commands)
+        count = len(data) // 64
+        commands = tuple(data[at : at + 64] for at in range(0, len(data), 64))
+        done = self._submit(q.Submit(question.device, question.queue, commands))
+        return q.Offered(count, 0, done)
 
     def _submit(self, question: q.Submit) -> int:
         for entry in question.commands:

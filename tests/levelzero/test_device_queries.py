@@ -112,7 +112,7 @@ def test_queue_groups_say_which_ordinal_can_compute() -> None:
     assert compute.flags == GROUP.COMPUTE | GROUP.COPY
     assert compute.num_queues == 3
     assert copy.flags == GROUP.COPY
-    assert (copy.num_queues, copy.max_memory_fill_pattern_size) == (2, 16)
+    assert (copy.num_queues, copy.max_memory_fill_pattern_size) == (2, 1024)
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_example_of_the_manual(process: FakeProcess, driver: ze.Driver) -> None:
         page = context.virtual_mem_query_page_size(device, 100_000)
         va = context.virtual_mem_reserve(4 * page)
         physical = context.physical_mem_create(device, ze.PhysicalMemDesc(2 * page))
-        assert repr(physical) == f"<PhysicalMem 1: {2 * page:#x} bytes on the device>"
+        assert repr(physical).endswith(f": {2 * page:#x} bytes on the device>")
         context.virtual_mem_map(va, page, physical, offset=page)
         context.memory_write(va, b"hello")
         context.memory_copy(va + 8, va, 5)
@@ -241,7 +241,8 @@ def test_buffers_of_every_kind_are_read_into(context: ze.Context) -> None:
 
 
 def test_names_of_the_public_face_are_complete() -> None:
-    assert list(ze.__all__) == sorted(ze.__all__)
+    constants_first = sorted(ze.__all__, key=lambda name: (not name.isupper(), name))
+    assert list(ze.__all__) == constants_first
     assert all(hasattr(ze, name) for name in ze.__all__)
 
 

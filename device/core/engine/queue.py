@@ -56,6 +56,7 @@ class WorkQueue:
         "_completion",
         "_ended_at",
         "_started_at",
+        "_tail_at",
         "_u32",
         "_u64",
         "abandoned",
@@ -83,7 +84,7 @@ class WorkQueue:
         "waits",
     )
 
-    def __init__(  # noqa: PLR0913 - what QUEUE_CREATE says, and where the device put the ring
+    def __init__(  # noqa: PLR0913, PLR0915 - what QUEUE_CREATE says, and where the ring was put
         self,
         queue_id: int,
         client: EngineClient,
@@ -152,7 +153,13 @@ class WorkQueue:
         self._started_at = (header_offset + STARTED_TICKS) >> 3
         self._ended_at = (header_offset + ENDED_TICKS) >> 3
         self._completed_at = (header_offset + COMPLETED) >> 3
+        self._tail_at = (header_offset + TAIL) >> 2
         self._u64[self._completed_at] = seqno
+
+    @property
+    def is_rung(self) -> bool:
+        """Whether its tail is not what was taken: a turn finds commands, or a tail gone bad."""
+        return self._u32[self._tail_at] != self.consumer.head
 
     def publish(self, notices: Notices) -> None:
         """Publish what was taken and done, and note who is to be woken."""

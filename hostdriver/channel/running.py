@@ -1,0 +1,55 @@
+"""What a session carries out: calls of the program, and operations beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hostdriver.channel.devices import ProgramDevice
+    from hostdriver.channel.questions import RemoteQuestion
+    from hostdriver.core.questions import Beside, Operation, Submit
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Running:
+    """A call, or an operation beside calls, that has not ended."""
+
+    slot: int
+    """Where its reply goes; below zero for an operation beside."""
+    name: str
+    operation: Operation[bytes]
+    asked: RemoteQuestion | None = None
+    """The question that the program's thread is to answer."""
+
+
+def beside(slot: int, question: Beside) -> Running:
+    """Return an operation that is to be carried out beside calls, at its begin."""
+    return Running(slot, "work beside", _without_outputs(question.make))
+
+
+def submit(
+    device: ProgramDevice, question: Submit, go_on: Callable[[object], None]
+) -> tuple[bool, object]:
+    """Submit commands: answered at once when there is room, else `go_on` gets the answer."""
+    found: list[object] = []
+    is_inside = True
+
+    def submitted(answer: object) -> None:
+        if is_inside:
+            found.append(answer)
+        else:
+            go_on(answer)
+
+    device.submit(question.queue, question.commands, submitted)
+    is_inside = False
+    return (True, found[0]) if found else (False, None)
+
+
+async def _without_outputs(make: Callable[[], Operation[None]]) -> bytes:
+    """Carry out an operation that has nothing to reply."""
+    await make()
+    return b""

@@ -1,0 +1,120 @@
+"""Command lists: what was recorded, encoded once, and where it was executed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, final
+
+from hostdriver.core.commandqueues import hand_over
+from hostdriver.core.commandqueues_waits import is_done
+from hostdriver.core.failures import invalid_argument
+from hostdriver.core.results import ZeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hostdriver.core.commandqueues_stream import Stream
+    from hostdriver.core.state import DriverState
+
+
+@final
+@dataclass(slots=True, eq=False)
+class CommandList:
+    """A regular command list.
+
+    Owner: the driver state of the process that made it. While it is open, `parts` holds what was
+    appended; closing it makes `recorded` of them, which is never encoded again. An execution has a
+    copy of the bytes: recording anew does not change what runs.
+    """
+
+    id: int
+    """Number that the process never uses again."""
+    device: int
+    ordinal: int
+    flags: int
+    context: object
+    """The application's context."""
+    parts: list[bytes] = field(default_factory=list[bytes])
+    recorded: bytes | None = None
+    """All commands, once the list is closed."""
+    uses: set[int] = field(default_factory=set[int])
+    """Numbers of the allocations that its commands name."""
+    runs: dict[Stream, int] = field(default_factory=dict["Stream", int])
+    """Where it was executed, and the last command of the last time."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        return f"command list {self.id}"
+
+    def append(self, commands: bytes, uses: Iterable[int]) -> None:
+        """Record encoded commands.
+
+        Raises:
+            ZeError: the list is closed; nothing was recorded.
+        """
+        if self.recorded is not None:
+            raise invalid_argument(f"{self.name} is closed: reset it before appending")
+        self.parts.append(commands)
+        self.uses.update(uses)
+
+    def close(self) -> None:
+        """End recording.
+
+        Raises:
+            ZeError: the list is closed already.
+        """
+        if self.recorded is not None:
+            raise invalid_argument(f"{self.name} is closed already")
+        self.recorded = b"".join(self.parts)
+        self.parts.clear()
+
+    def reset(self) -> None:
+        """Forget all commands; the list is open again. What was executed goes on."""
+        self.parts.clear()
+        self.uses.clear()
+        self.recorded = None
+
+
+async def execute(
+    state: DriverState,
+    stream: Stream,
+    lists: Iterable[CommandList],
+    last: bytes = b"",
+    first: bytes = b"",
+) -> int:
+    """Hand closed lists over to a stream, and commands around them; return the last one's number.
+
+    Raises:
+        ZeError: a list is open (nothing was handed over); the stream has failed.
+    """
+    parts: list[bytes] = [first] if first else []
+    uses: set[int] = set()
+    lists = tuple(lists)
+    for commands in lists:
+        if commands.recorded is None:
+            raise invalid_argument(f"{commands.name} is not closed")
+        parts.append(commands.recorded)
+        uses |= commands.uses
+    if last:
+        parts.append(last)
+    stream.refuse_failed()
+    # Noted before anything is asked: the number that its last command is going to have.
+    blob = parts[0] if len(parts) == 1 else b"".join(parts)
+    number = stream.issued + len(blob) // 64
+    for commands in lists:
+        commands.runs[stream] = number
+    return await hand_over(state, stream, blob, uses)
+
+
+async def is_running(commands: CommandList) -> bool:
+    """Whether an execution of a list is not done; one whose stream failed is over."""
+    for stream, number in list(commands.runs.items()):
+        try:
+            if not await is_done(stream, number):
+                return True
+        except ZeError:
+            pass
+        if commands.runs.get(stream) == number:
+            del commands.runs[stream]
+    return False

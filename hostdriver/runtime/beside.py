@@ -1,0 +1,120 @@
+"""Operations that are carried out beside others: in threads, or in the one thread there is."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING, Protocol, final
+
+from hostdriver.core.questions import AwaitRoom, Pause
+from hostdriver.core.results import ZeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hostdriver.core.questions import AnyQuestion, Operation
+
+
+class Beside(Protocol):
+    """How operations are carried out beside the one that begins them."""
+
+    def begin(
+        self, operation: Operation[None], drive: Callable[[Operation[None]], None]
+    ) -> str | None:
+        """Begin an operation; `drive` carries one out to its end. Return why it cannot begin."""
+        ...
+
+    def advance(self, answer: Callable[[AnyQuestion], object]) -> None:
+        """Go on with what need not wait; to be called before anything waits."""
+        ...
+
+
+@final
+class Threads:
+    """A thread for each operation, which ends with it, or with the driver."""
+
+    __slots__ = ()
+
+    def begin(
+        self, operation: Operation[None], drive: Callable[[Operation[None]], None]
+    ) -> str | None:
+        """Begin a thread; None, or why the system gives none."""
+
+        def carry_out() -> None:
+            # What the operation raises, it has noted itself.
+            with contextlib.suppress(ZeError):
+                drive(operation)
+
+        try:
+            threading.Thread(target=carry_out, name="emuzero", daemon=True).start()
+        except RuntimeError as error:
+            operation.close()
+            return str(error)
+        return None
+
+    def advance(self, answer: Callable[[AnyQuestion], object]) -> None:
+        """Do nothing: threads go on by themselves."""
+
+
+@final
+class Alone:
+    """No threads: whoever asks a question lets the operations beside go on as far as they can.
+
+    Owner: the runner of a program that shares its thread with the devices. Invariant: each
+    operation stands at a question that waits.
+    """
+
+    __slots__ = ("_has_room", "_is_advancing", "_waiting")
+
+    def __init__(self, has_room: Callable[[AwaitRoom], bool]) -> None:
+        """Ask `has_room` whether a wait for room would end at once."""
+        self._has_room = has_room
+        self._waiting: list[tuple[Operation[None], AnyQuestion | None]] = []
+        self._is_advancing = False
+
+    def begin(
+        self,
+        operation: Operation[None],
+        drive: Callable[[Operation[None]], None],  # noqa: ARG002 - of the protocol
+    ) -> str | None:
+        """Note an operation."""
+        self._waiting.append((operation, None))
+        return None
+
+    def advance(self, answer: Callable[[AnyQuestion], object]) -> None:
+        """Go on with every operation until each waits for something that is not there yet."""
+        if self._is_advancing or not self._waiting:
+            return
+        self._is_advancing = True
+        try:
+            waiting, self._waiting = self._waiting, []
+            for operation, question in waiting:
+                self._go_on(operation, question, answer)
+        finally:
+            self._is_advancing = False
+
+    def _go_on(
+        self,
+        operation: Operation[None],
+        question: AnyQuestion | None,
+        answer: Callable[[AnyQuestion], object],
+    ) -> None:
+        reply: object = None
+        is_first = True
+        while True:
+            if isinstance(question, AwaitRoom) and not self._has_room(question):
+                break
+            if isinstance(question, Pause) and not is_first:
+                break
+            try:
+                if question is not None and not isinstance(question, AwaitRoom | Pause):
+                    reply = answer(question)
+                question = operation.send(reply)
+            except StopIteration:
+                return
+            except ZeError as error:
+                with contextlib.suppress(ZeError, StopIteration):
+                    operation.throw(error)
+                return
+            reply, is_first = None, False
+        self._waiting.append((operation, question))
