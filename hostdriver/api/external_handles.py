@@ -8,12 +8,16 @@ from firmware.abi.ipc import Ticket
 from hostdriver.api.exporting import check_handle_bytes, get_handle
 from hostdriver.api.external_memory import check_types, find_by_file
 from hostdriver.api.external_structures import ExternalMemoryExportFd
-from hostdriver.core.allocations import Allocation, AllocationKind
+from hostdriver.api.validation import check_pointer, read_chain
+from hostdriver.core.allocations import Allocation, AllocationKind, allocation_at
 from hostdriver.core.failures import invalid_argument, unsupported_feature
 from hostdriver.core.ipc import Nonsense, build_handle, named_by_ticket, token_of
 from hostdriver.core.questions import ReadTicket
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hostdriver.api.structures import ChainedDesc, UnknownDesc
     from hostdriver.core.ipc import Named
     from hostdriver.core.physical import PhysicalObject
     from hostdriver.core.questions import TicketFile
@@ -38,6 +42,22 @@ async def tell_descriptor(
         raise unsupported_feature("shared memory has no descriptor that could be passed on")
     handle = await get_handle(state, memory.start if isinstance(memory, Allocation) else memory)
     return ExternalMemoryExportFd(asked.flags, int.from_bytes(handle[:4], "little"))
+
+
+async def answer_chain(
+    state: DriverState, ptr: int | None, chain: Sequence[ChainedDesc | UnknownDesc]
+) -> tuple[ExternalMemoryExportFd, ...]:
+    """Return the descriptors that the chain of zeMemGetAllocProperties asks for.
+
+    Raises:
+        ZeError: null pointer; no allocation is there; as `tell_descriptor`.
+    """
+    pointer = check_pointer(ptr)
+    asked = read_chain(state, chain, (ExternalMemoryExportFd,))
+    memory = allocation_at(state, pointer)
+    if asked and memory is None:
+        raise invalid_argument(f"no allocation is at {pointer:#x} whose descriptor could be told")
+    return tuple([await tell_descriptor(state, memory, item) for item in asked if memory])
 
 
 async def handle_from_descriptor(state: DriverState, descriptor: int) -> bytes:

@@ -96,3 +96,5 @@ class MemoryAllocationProperties:
     page_size: int
     device: Device | None = None
     """The device that it was allocated on or opened for, where there is one."""
+    p_next: tuple[ChainedDesc, ...] = ()
+    """Answers to what was chained to the question."""

@@ -330,3 +330,26 @@ def test_exported_device_memory_counts_as_device_memory(spec: Pair) -> None:
         peer.context.host_view(pointer, 1)
     peer.context.mem_free(pointer)
     spec.assert_nothing_left()
+
+
+@pytest.mark.case("I27")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("chain", [EXPORT, []], ids=["exported", "plain"])
+def test_properties_tell_the_descriptor_that_stands_in_the_handle(
+    peers: tuple[Peer, Peer], kind: str, chain: Sequence[ze.ChainedDesc]
+) -> None:
+    context = peers[0].context
+    pointer = peers[0].allocate(kind, SIZE, chain)
+    asked = [ze.ExternalMemoryExportFd(DMA_BUF)]
+
+    (answer,) = context.mem_get_alloc_properties(pointer + 9, asked).p_next
+
+    assert isinstance(answer, ze.ExternalMemoryExportFd)
+    assert answer.fd == int.from_bytes(context.mem_get_ipc_handle(pointer)[:4], "little")
+    context.mem_free(pointer)
+    shared = context.mem_alloc_shared(PAGE)
+    with fails("UNSUPPORTED_FEATURE", "shared memory"):
+        context.mem_get_alloc_properties(shared, asked)
+    context.mem_free(shared)
+    with fails("INVALID_ARGUMENT", "no allocation"):
+        context.mem_get_alloc_properties(pointer, asked)

@@ -234,3 +234,18 @@ def test_every_device_reaches_the_memory() -> None:
                 context.mem_free(memory)
                 assert peek(area + number * PAGE_SIZE, 8) == b"device %d" % number
         p.assert_nothing_left()
+
+
+@pytest.mark.sentence("MEMMAP-23")
+@pytest.mark.decision("C16")
+@pytest.mark.case("H04")
+def test_the_memory_is_imported_host_memory(context: ze.Context) -> None:
+    with heap(PAGE_SIZE) as buffer, brought(context, buffer, PAGE_SIZE) as pointer:
+        found = context.mem_get_alloc_properties(pointer + 5)
+    assert (found.type, found.page_size) == (ze.MemoryType.HOST_IMPORTED, PAGE_SIZE)
+
+
+@pytest.mark.decision("C16", profile="intel")
+def test_with_intel_the_memory_is_host_memory(loose: ze.Context) -> None:
+    with heap(PAGE_SIZE) as buffer, brought(loose, buffer, PAGE_SIZE) as pointer:
+        assert loose.mem_get_alloc_properties(pointer).type is ze.MemoryType.HOST

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hostdriver.api import allocation, atomics, described, freeing, memory, residency
+from hostdriver.api import (
+    allocation,
+    atomics,
+    described,
+    external_handles,
+    freeing,
+    memory,
+    residency,
+)
 from hostdriver.api.contexts.base import ContextBase
 from hostdriver.api.memory_structures import (
     DeviceMemAllocDesc,
@@ -14,8 +22,10 @@ from hostdriver.api.memory_structures import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hostdriver.api.device import Device
-    from hostdriver.api.structures import AddressRange
+    from hostdriver.api.structures import AddressRange, ChainedDesc, UnknownDesc
     from hostdriver.core.enums import MemoryAtomicAttrExpFlags
 
 DEVICE_DESC = DeviceMemAllocDesc()
@@ -70,14 +80,24 @@ class Allocations(ContextBase):
         """Free memory by a policy: at once, blocking, or deferred."""
         self.run(lambda state: freeing.free_ext(state, desc, ptr))
 
-    def mem_get_alloc_properties(self, ptr: int | None) -> MemoryAllocationProperties:
-        """Return what a pointer names; UNKNOWN for memory that is not the driver's."""
+    def mem_get_alloc_properties(
+        self, ptr: int | None, p_next: Sequence[ChainedDesc | UnknownDesc] = ()
+    ) -> MemoryAllocationProperties:
+        """Return what a pointer names; UNKNOWN for memory that is not the driver's.
+
+        An `ExternalMemoryExportFd` in the chain asks for the memory's descriptor; the answer stands
+        in the result's `p_next`.
+        """
+        answers = (
+            self.run(lambda s: external_handles.answer_chain(s, ptr, p_next)) if p_next else ()
+        )
         found = self.look(lambda state: described.get_alloc_properties(state, ptr))
         return MemoryAllocationProperties(
             type=found.type,
             id=found.id,
             page_size=found.page_size,
             device=None if found.device is None else self.driver.device_of(found.device),
+            p_next=answers,
         )
 
     def mem_get_address_range(self, ptr: int | None) -> AddressRange:
