@@ -152,3 +152,16 @@ def test_nothing_is_left_open() -> None:
             pass
 
     assert open_count() == before
+
+
+def test_what_a_child_started_ends_with_it() -> None:
+    script = (
+        "import os, signal, time\npid = os.fork()\nif pid: print(pid, flush=True)\ntime.sleep(60)\n"
+    )
+    with child(script) as parent:
+        grandchild = int(parent.hear(LONG))
+
+    status = Path(f"/proc/{grandchild}/status")
+    deadline = time.monotonic() + LONG
+    while status.exists() and "\nState:\tZ" not in status.read_text():
+        assert time.monotonic() < deadline

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -166,13 +167,15 @@ class Child:
             raise self._failure("failed")
 
     def ask_to_end(self) -> None:
-        """Send SIGTERM, if it still runs."""
-        self._process.terminate()
+        """Send SIGTERM to it and to what it started, if it still runs."""
+        # Not reaped before `poll` says so: until then its number is nobody else's.
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGTERM)
 
     def end(self) -> None:
         """Have it gone within `LEAVE_SECONDS`, and close what is held of it."""
         self.end_input()
-        self._process.terminate()
+        self.ask_to_end()
         try:
             self._process.wait(LEAVE_SECONDS)
         except subprocess.TimeoutExpired:
