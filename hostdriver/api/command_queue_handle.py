@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Protocol, final
 
 from hostdriver.api import command_queue
 from hostdriver.api.command_structures import INFINITE
+from hostdriver.api.event_structures import FenceDesc
+from hostdriver.api.fences import Fence, create_fence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from hostdriver.api.context import Context
     from hostdriver.core.commandlists_sync import SyncPoint
     from hostdriver.core.commandqueues_stream import Stream
+
+FENCE_DESC = FenceDesc()
 
 
 class EventHandle(Protocol):
@@ -56,6 +60,10 @@ class CommandQueue:
         self._driver.run(
             lambda state: command_queue.execute_lists(state, self.stream, targets, end)
         )
+
+    def fence_create(self, desc: FenceDesc | None = FENCE_DESC) -> Fence:
+        """Make a fence for this queue (zeFenceCreate)."""
+        return Fence(self._context, self._driver.run(lambda state: create_fence(state, desc)))
 
     def synchronize(self, timeout: int = INFINITE) -> None:
         """Wait, at most so many nanoseconds, until all work of the queue is done."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -10,15 +10,8 @@ if TYPE_CHECKING:
     from hostdriver.core.commandlists import CommandList
     from hostdriver.core.commandlists_memory import Pointer
     from hostdriver.core.commandqueues_stream import Stream
+    from hostdriver.core.events import Signal
     from hostdriver.core.state import DriverState
-
-
-class Signal(NamedTuple):
-    """Commands around the ones whose end an event signals; encoded."""
-
-    before: bytes
-    """What stands in front of them, for events that keep times."""
-    after: bytes
 
 
 class SyncPoint(Protocol):
