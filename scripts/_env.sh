@@ -28,7 +28,7 @@ fail() {
 find_python() {
     local name
     for name in python3 python3.11 python3.12 python3.13 python3.14; do
-        if "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+        if "$name" -B -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
             command -v "$name"
             return
         fi
@@ -38,13 +38,14 @@ find_python() {
 
 have_compiler() { command -v cc >/dev/null || command -v gcc >/dev/null || command -v clang >/dev/null; }
 
+# -B: nothing may be written into the environment's folder before it is one.
 make_venv() {
     local python
     python=$(find_python)
-    "$python" -c 'import ensurepip, venv' 2>/dev/null ||
+    "$python" -B -c 'import ensurepip, venv' 2>/dev/null ||
         fail "$python has no venv module (on Debian: apt-get install python3-venv)"
     [ ! -e "$VENV" ] || fail "$VENV has no working Python: move it away and start again"
-    if ! "$python" -m venv "$VENV"; then
+    if ! "$python" -B -m venv "$VENV"; then
         rm -rf -- "$VENV"
         fail "$python could not make an environment in $VENV"
     fi
