@@ -12,7 +12,6 @@ from firmware.abi.handshake import Purpose
 from firmware.link.bells import EventfdBell
 from firmware.link.carrier import SocketCarrier
 from firmware.link.descriptors import send_packet
-from firmware.link.errors import LinkError
 from firmware.link.handshake import name_in, say_hello
 from firmware.link.peer import ProcessPeer
 from firmware.link.segment import Segment
@@ -40,9 +39,10 @@ class Program:
 
     def close(self) -> None:
         """End the session and let go of the process."""
-        self.session.close()
-        self.bell.close()
-        self.peer.close()
+        with contextlib.ExitStack() as closing:
+            closing.callback(self.peer.close)
+            closing.callback(self.bell.close)
+            self.session.close()
 
 
 @final
@@ -152,7 +152,7 @@ class Programs:
             self._devices.unwatch(number)
         try:
             program.close()
-        except (LinkError, OSError):
+        except Exception:  # noqa: BLE001 - a bug costs one program its session, no more
             _LOG.exception("the session of process %d did not end well", program.peer.pid)
 
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
+
+from hostdriver.core.failures import device_lost, unknown
+from hostdriver.core.questions import CloseDescriptor
+from hostdriver.core.results import ZeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hostdriver.channel.devices import ProgramDevice
+    from hostdriver.channel.items import MalformedMessageError
     from hostdriver.channel.questions import RemoteQuestion
     from hostdriver.core.questions import Beside, Operation, Submit
+
+_MOST_LAST_QUESTIONS: Final = 1000
+"""Questions of an operation that ends; only a broken one has so many."""
 
 
 @final
@@ -47,6 +56,34 @@ def submit(
     device.submit(question.queue, question.commands, submitted)
     is_inside = False
     return (True, found[0]) if found else (False, None)
+
+
+def abandon(operation: Operation[bytes]) -> None:
+    """End an operation that nobody can answer any more.
+
+    It closes the descriptors that it holds. Whatever else it asks fails: the devices take back what
+    the program had.
+
+    Raises:
+        RuntimeError: it does not end.
+    """
+    lost: Final = device_lost("the program's session has ended")
+    try:
+        question = operation.throw(lost)
+        for _ in range(_MOST_LAST_QUESTIONS):
+            if isinstance(question, CloseDescriptor):
+                os.close(question.descriptor)
+                question = operation.send(None)
+            else:
+                question = operation.throw(lost)
+    except (StopIteration, ZeError):
+        return
+    raise RuntimeError(f"an operation goes on asking: {question}")
+
+
+def nonsense(error: MalformedMessageError) -> ZeError:
+    """Return what a program is told whose library does not speak as it should."""
+    return unknown(f"the program's library sent nonsense: {error}")
 
 
 async def _without_outputs(make: Callable[[], Operation[None]]) -> bytes:

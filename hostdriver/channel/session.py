@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from functools import partial
@@ -16,7 +17,7 @@ from hostdriver.channel.elsewhere import answer_outside
 from hostdriver.channel.items import MalformedMessageError
 from hostdriver.channel.names import Names
 from hostdriver.channel.questions import RemoteQuestion, ask, understand
-from hostdriver.channel.running import Running, beside, submit
+from hostdriver.channel.running import Running, abandon, beside, nonsense, submit
 from hostdriver.channel.seen import devices_of
 from hostdriver.channel.specs import interface
 from hostdriver.core.failures import device_lost, unknown, unsupported_feature
@@ -124,55 +125,56 @@ class Session:
 
     def close(self) -> None:
         """End the session: the devices take everything back, the program's waits end."""
-        self._slots.lose()
-        for running in self._running.values():
-            running.operation.close()
-        self._running.clear()
-        self._paused.clear()
-        if self.state is not None:
-            close_descriptors(self.state)
-        for device in self._devices:
-            device.close()
-        self._carrier.close()
-        self._slots.close()
+        with contextlib.ExitStack() as closing:
+            closing.callback(self._slots.close)
+            closing.callback(self._carrier.close)
+            for device in self._devices:
+                closing.callback(device.close)
+            self._slots.lose()
+            if self.state is not None:
+                closing.callback(close_descriptors, self.state)
+            for running in self._running.values():
+                closing.callback(abandon, running.operation)
 
     def _receive(self, message: Incoming) -> None:
-        running = self._running.get(message.slot)
-        try:
-            if message.kind == MessageKind.ANSWER and running is not None:
-                question, running.asked = running.asked, None
-                self._answer_from_program(running, question, message.data)
-            elif message.kind == MessageKind.CALL and running is None:
-                self._begin_call(message)
-            else:
-                raise MalformedMessageError(f"message {message.kind} in slot {message.slot}")
-        except MalformedMessageError as error:
-            self._end(message.slot, unknown(f"the program's library sent nonsense: {error}"))
+        """Take a message.
 
-    def _answer_from_program(
-        self, running: Running, question: RemoteQuestion | None, data: bytes
-    ) -> None:
-        if question is None:
-            raise MalformedMessageError("an answer to no question")
+        Raises:
+            MalformedMessageError: a call is on its way there; the session has to end.
+        """
+        running = self._running.get(message.slot)
+        if running is not None:
+            question, running.asked = running.asked, None
+            if message.kind != MessageKind.ANSWER or question is None:
+                raise MalformedMessageError(f"message {message.kind} in the middle of a call")
+            self._answer_from_program(running, question, message.data)
+            return
+        try:
+            self._begin_call(message)
+        except MalformedMessageError as error:
+            self._end(message.slot, nonsense(error))
+
+    def _answer_from_program(self, running: Running, question: RemoteQuestion, data: bytes) -> None:
+        answer: object
         try:
             answer = understand(question, data)
-        except ZeError as error:
-            self._drive(running, error)
-            return
+        except (ZeError, MalformedMessageError) as error:
+            answer = error if isinstance(error, ZeError) else nonsense(error)
         self._drive(running, answer)
 
     def _begin_call(self, message: Incoming) -> None:
+        if message.kind != MessageKind.CALL:
+            raise MalformedMessageError(f"message {message.kind} in slot {message.slot}")
         if message.what == CHANNEL_BEGIN:
-            operation = self._begin(message.data)
-            name = "begin"
+            if self._running or self.state is not None:
+                raise MalformedMessageError("its first call comes behind others")
+            operation, name = self._begin(message.data), "begin"
         else:
             spec = interface().functions.get(message.what)
             if spec is None:
                 self._end(message.slot, unsupported_feature(f"function {message.what} is unknown"))
                 return
-            arguments = read_arguments(spec, message.data)
-            operation = self._call(arguments)
-            name = spec.name
+            operation, name = self._call(read_arguments(spec, message.data)), spec.name
         running = self._running[message.slot] = Running(message.slot, name, operation)
         self._drive(running, None)
 
@@ -208,6 +210,9 @@ class Session:
                 return
             except ZeError as error:
                 self._end(running.slot, error)
+                return
+            except MalformedMessageError as error:
+                self._end(running.slot, nonsense(error))
                 return
             except Exception as bug:  # noqa: BLE001 - the program is told, and goes on
                 _LOG.exception("the driver failed in %s", running.name)
@@ -277,9 +282,7 @@ class Session:
 
     def _end(self, slot: int, error: ZeError | None, data: bytes = b"") -> None:
         """Reply to a call; nobody asked for an operation that was carried out beside."""
-        running = self._running.pop(slot, None)
-        if running is not None and error is not None:
-            running.operation.close()
+        self._running.pop(slot, None)
         if slot < 0:
             return
         text = ""

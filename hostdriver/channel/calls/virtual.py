@@ -72,7 +72,8 @@ async def _destroy(state: DriverState, names: Names, call: Arguments) -> None:
 
 async def _get_properties(state: DriverState, names: Names, call: Arguments) -> None:
     physical = names.find(PhysicalObject, call.handle("hPhysicalMem"))
-    fill(call.structure("pMemProperties"), physical_memory.get_properties(state, physical))
+    found = await physical_memory.get_properties(state, physical)
+    fill(call.structure("pMemProperties"), found)
 
 
 HANDLERS: Final = {

@@ -44,6 +44,7 @@ int main(int count, char **arguments)
                                    ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_HOST, PAGE};
     ze_ipc_phys_mem_handle_range_ext_desc_t range = {
         ZE_STRUCTURE_TYPE_IPC_PHYS_MEM_HANDLE_RANGE_EXT_DESC, NULL, SIZE};
+    ze_physical_mem_properties_t properties = {ZE_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES};
     ze_physical_mem_handle_t objects[OBJECTS];
     ze_ipc_mem_handle_t handle;
     char text[2 * sizeof(handle.data) + 1];
@@ -59,6 +60,8 @@ int main(int count, char **arguments)
         char *place = (char *)start + index * PAGE;
 
         DO(zePhysicalMemCreate(the_context, the_device, &desc, &objects[index]));
+        DO(zePhysicalMemGetProperties(the_context, objects[index], &properties));
+        REQUIRE(properties.size == PAGE);
         DO(zeVirtualMemMap(the_context, place, PAGE, objects[index], 0,
                            ZE_MEMORY_ACCESS_ATTRIBUTE_READWRITE));
         memset(place, 'a' + index, PAGE);
