@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from hostdriver.channel.calls import contexts, devices, drivers, memory, sharing, virtual
+from hostdriver.channel.calls import (
+    appends,
+    commands,
+    contexts,
+    devices,
+    drivers,
+    memory,
+    sharing,
+    virtual,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -22,6 +31,8 @@ _HANDLERS: dict[str, Handler] = {
     **memory.HANDLERS,
     **sharing.HANDLERS,
     **virtual.HANDLERS,
+    **commands.HANDLERS,
+    **appends.HANDLERS,
 }
 
 

@@ -591,7 +591,7 @@ static const emuzero_param params_zeCommandListAppendMemoryRangesBarrier[] = {
     {EMUZERO_KIND_HANDLE, 0, 255, 5, 65535, 8}, /* hCommandList */
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* numRanges */
     {EMUZERO_KIND_VALUES, 0, 1, 0, 65535, 8}, /* pRangeSizes */
-    {EMUZERO_KIND_VALUES, 0, 255, 0, 65535, 8}, /* pRanges */
+    {EMUZERO_KIND_VALUES, 0, 1, 0, 65535, 8}, /* pRanges */
     {EMUZERO_KIND_HANDLE, 2, 255, 8, 65535, 8}, /* hSignalEvent */
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* numWaitEvents */
     {EMUZERO_KIND_HANDLES, 2, 5, 8, 65535, 8}, /* phWaitEvents */
@@ -614,7 +614,7 @@ static const emuzero_param params_zeCommandListAppendMemoryCopyWithParameters[] 
     {EMUZERO_KIND_VALUE, 0, 255, 0, 65535, 8}, /* dstptr */
     {EMUZERO_KIND_VALUE, 0, 255, 0, 65535, 8}, /* srcptr */
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* size */
-    {EMUZERO_KIND_CHAIN, 2, 255, 0, 65535, 0}, /* pNext */
+    {EMUZERO_KIND_CHAIN, 2, 255, 0, 65535, 1}, /* pNext */
     {EMUZERO_KIND_HANDLE, 2, 255, 8, 65535, 8}, /* hSignalEvent */
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* numWaitEvents */
     {EMUZERO_KIND_HANDLES, 2, 6, 8, 65535, 8}, /* phWaitEvents */
@@ -622,7 +622,7 @@ static const emuzero_param params_zeCommandListAppendMemoryCopyWithParameters[] 
 static const emuzero_param params_zeCommandListAppendMemoryFill[] = {
     {EMUZERO_KIND_HANDLE, 0, 255, 5, 65535, 8}, /* hCommandList */
     {EMUZERO_KIND_VALUE, 0, 255, 0, 65535, 8}, /* ptr */
-    {EMUZERO_KIND_VALUE, 0, 255, 0, 65535, 8}, /* pattern */
+    {EMUZERO_KIND_MEMORY, 0, 3, 0, 65535, 1}, /* pattern */
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* pattern_size */
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* size */
     {EMUZERO_KIND_HANDLE, 2, 255, 8, 65535, 8}, /* hSignalEvent */
@@ -632,10 +632,10 @@ static const emuzero_param params_zeCommandListAppendMemoryFill[] = {
 static const emuzero_param params_zeCommandListAppendMemoryFillWithParameters[] = {
     {EMUZERO_KIND_HANDLE, 0, 255, 5, 65535, 8}, /* hCommandList */
     {EMUZERO_KIND_VALUE, 0, 255, 0, 65535, 8}, /* ptr */
-    {EMUZERO_KIND_VALUE, 0, 255, 0, 65535, 8}, /* pattern */
+    {EMUZERO_KIND_MEMORY, 0, 3, 0, 65535, 1}, /* pattern */
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* pattern_size */
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* size */
-    {EMUZERO_KIND_CHAIN, 2, 255, 0, 65535, 0}, /* pNext */
+    {EMUZERO_KIND_CHAIN, 2, 255, 0, 65535, 1}, /* pNext */
     {EMUZERO_KIND_HANDLE, 2, 255, 8, 65535, 8}, /* hSignalEvent */
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* numWaitEvents */
     {EMUZERO_KIND_HANDLES, 2, 7, 8, 65535, 8}, /* phWaitEvents */
@@ -1692,46 +1692,46 @@ const emuzero_function emuzero_functions[] = {
     {"zeContextCreateEx", params_zeContextCreateEx, 33, 5, 1},
     {"zeContextDestroy", params_zeContextDestroy, 34, 1, 1},
     {"zeContextGetStatus", params_zeContextGetStatus, 35, 1, 1},
-    {"zeCommandQueueCreate", params_zeCommandQueueCreate, 36, 4, 0},
-    {"zeCommandQueueDestroy", params_zeCommandQueueDestroy, 37, 1, 0},
-    {"zeCommandQueueExecuteCommandLists", params_zeCommandQueueExecuteCommandLists, 38, 4, 0},
-    {"zeCommandQueueSynchronize", params_zeCommandQueueSynchronize, 39, 2, 0},
-    {"zeCommandQueueGetOrdinal", params_zeCommandQueueGetOrdinal, 40, 2, 0},
-    {"zeCommandQueueGetIndex", params_zeCommandQueueGetIndex, 41, 2, 0},
-    {"zeCommandQueueGetFlags", params_zeCommandQueueGetFlags, 42, 2, 0},
-    {"zeCommandQueueGetMode", params_zeCommandQueueGetMode, 43, 2, 0},
-    {"zeCommandQueueGetPriority", params_zeCommandQueueGetPriority, 44, 2, 0},
-    {"zeCommandListCreate", params_zeCommandListCreate, 45, 4, 0},
-    {"zeCommandListCreateImmediate", params_zeCommandListCreateImmediate, 46, 4, 0},
-    {"zeCommandListDestroy", params_zeCommandListDestroy, 47, 1, 0},
-    {"zeCommandListClose", params_zeCommandListClose, 48, 1, 0},
-    {"zeCommandListReset", params_zeCommandListReset, 49, 1, 0},
+    {"zeCommandQueueCreate", params_zeCommandQueueCreate, 36, 4, 1},
+    {"zeCommandQueueDestroy", params_zeCommandQueueDestroy, 37, 1, 1},
+    {"zeCommandQueueExecuteCommandLists", params_zeCommandQueueExecuteCommandLists, 38, 4, 1},
+    {"zeCommandQueueSynchronize", params_zeCommandQueueSynchronize, 39, 2, 1},
+    {"zeCommandQueueGetOrdinal", params_zeCommandQueueGetOrdinal, 40, 2, 1},
+    {"zeCommandQueueGetIndex", params_zeCommandQueueGetIndex, 41, 2, 1},
+    {"zeCommandQueueGetFlags", params_zeCommandQueueGetFlags, 42, 2, 1},
+    {"zeCommandQueueGetMode", params_zeCommandQueueGetMode, 43, 2, 1},
+    {"zeCommandQueueGetPriority", params_zeCommandQueueGetPriority, 44, 2, 1},
+    {"zeCommandListCreate", params_zeCommandListCreate, 45, 4, 1},
+    {"zeCommandListCreateImmediate", params_zeCommandListCreateImmediate, 46, 4, 1},
+    {"zeCommandListDestroy", params_zeCommandListDestroy, 47, 1, 1},
+    {"zeCommandListClose", params_zeCommandListClose, 48, 1, 1},
+    {"zeCommandListReset", params_zeCommandListReset, 49, 1, 1},
     {"zeCommandListAppendWriteGlobalTimestamp", params_zeCommandListAppendWriteGlobalTimestamp, 50, 5, 0},
-    {"zeCommandListHostSynchronize", params_zeCommandListHostSynchronize, 51, 2, 0},
-    {"zeCommandListGetDeviceHandle", params_zeCommandListGetDeviceHandle, 52, 2, 0},
-    {"zeCommandListGetContextHandle", params_zeCommandListGetContextHandle, 53, 2, 0},
-    {"zeCommandListGetOrdinal", params_zeCommandListGetOrdinal, 54, 2, 0},
-    {"zeCommandListImmediateGetIndex", params_zeCommandListImmediateGetIndex, 55, 2, 0},
-    {"zeCommandListIsImmediate", params_zeCommandListIsImmediate, 56, 2, 0},
-    {"zeCommandListGetFlags", params_zeCommandListGetFlags, 57, 2, 0},
-    {"zeCommandListImmediateGetFlags", params_zeCommandListImmediateGetFlags, 58, 2, 0},
-    {"zeCommandListImmediateGetMode", params_zeCommandListImmediateGetMode, 59, 2, 0},
-    {"zeCommandListImmediateGetPriority", params_zeCommandListImmediateGetPriority, 60, 2, 0},
-    {"zeCommandListAppendBarrier", params_zeCommandListAppendBarrier, 61, 4, 0},
-    {"zeCommandListAppendMemoryRangesBarrier", params_zeCommandListAppendMemoryRangesBarrier, 62, 7, 0},
+    {"zeCommandListHostSynchronize", params_zeCommandListHostSynchronize, 51, 2, 1},
+    {"zeCommandListGetDeviceHandle", params_zeCommandListGetDeviceHandle, 52, 2, 1},
+    {"zeCommandListGetContextHandle", params_zeCommandListGetContextHandle, 53, 2, 1},
+    {"zeCommandListGetOrdinal", params_zeCommandListGetOrdinal, 54, 2, 1},
+    {"zeCommandListImmediateGetIndex", params_zeCommandListImmediateGetIndex, 55, 2, 1},
+    {"zeCommandListIsImmediate", params_zeCommandListIsImmediate, 56, 2, 1},
+    {"zeCommandListGetFlags", params_zeCommandListGetFlags, 57, 2, 1},
+    {"zeCommandListImmediateGetFlags", params_zeCommandListImmediateGetFlags, 58, 2, 1},
+    {"zeCommandListImmediateGetMode", params_zeCommandListImmediateGetMode, 59, 2, 1},
+    {"zeCommandListImmediateGetPriority", params_zeCommandListImmediateGetPriority, 60, 2, 1},
+    {"zeCommandListAppendBarrier", params_zeCommandListAppendBarrier, 61, 4, 1},
+    {"zeCommandListAppendMemoryRangesBarrier", params_zeCommandListAppendMemoryRangesBarrier, 62, 7, 1},
     {"zeContextSystemBarrier", params_zeContextSystemBarrier, 63, 2, 0},
-    {"zeCommandListAppendMemoryCopy", params_zeCommandListAppendMemoryCopy, 64, 7, 0},
-    {"zeCommandListAppendMemoryCopyWithParameters", params_zeCommandListAppendMemoryCopyWithParameters, 65, 8, 0},
-    {"zeCommandListAppendMemoryFill", params_zeCommandListAppendMemoryFill, 66, 8, 0},
-    {"zeCommandListAppendMemoryFillWithParameters", params_zeCommandListAppendMemoryFillWithParameters, 67, 9, 0},
-    {"zeCommandListAppendMemoryCopyRegion", params_zeCommandListAppendMemoryCopyRegion, 68, 12, 0},
-    {"zeCommandListAppendMemoryCopyFromContext", params_zeCommandListAppendMemoryCopyFromContext, 69, 8, 0},
+    {"zeCommandListAppendMemoryCopy", params_zeCommandListAppendMemoryCopy, 64, 7, 1},
+    {"zeCommandListAppendMemoryCopyWithParameters", params_zeCommandListAppendMemoryCopyWithParameters, 65, 8, 1},
+    {"zeCommandListAppendMemoryFill", params_zeCommandListAppendMemoryFill, 66, 8, 1},
+    {"zeCommandListAppendMemoryFillWithParameters", params_zeCommandListAppendMemoryFillWithParameters, 67, 9, 1},
+    {"zeCommandListAppendMemoryCopyRegion", params_zeCommandListAppendMemoryCopyRegion, 68, 12, 1},
+    {"zeCommandListAppendMemoryCopyFromContext", params_zeCommandListAppendMemoryCopyFromContext, 69, 8, 1},
     {"zeCommandListAppendImageCopy", params_zeCommandListAppendImageCopy, 70, 6, 0},
     {"zeCommandListAppendImageCopyRegion", params_zeCommandListAppendImageCopyRegion, 71, 8, 0},
     {"zeCommandListAppendImageCopyToMemory", params_zeCommandListAppendImageCopyToMemory, 72, 7, 0},
     {"zeCommandListAppendImageCopyFromMemory", params_zeCommandListAppendImageCopyFromMemory, 73, 7, 0},
-    {"zeCommandListAppendMemoryPrefetch", params_zeCommandListAppendMemoryPrefetch, 74, 3, 0},
-    {"zeCommandListAppendMemAdvise", params_zeCommandListAppendMemAdvise, 75, 5, 0},
+    {"zeCommandListAppendMemoryPrefetch", params_zeCommandListAppendMemoryPrefetch, 74, 3, 1},
+    {"zeCommandListAppendMemAdvise", params_zeCommandListAppendMemAdvise, 75, 5, 1},
     {"zeEventPoolCreate", params_zeEventPoolCreate, 76, 5, 0},
     {"zeEventPoolDestroy", params_zeEventPoolDestroy, 77, 1, 0},
     {"zeEventCreate", params_zeEventCreate, 78, 3, 0},

@@ -1,0 +1,110 @@
+"""What is appended to command lists."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from hostdriver.api import command_append
+from hostdriver.api.command_list import Sync
+from hostdriver.api.command_regions import Side
+from hostdriver.api.command_structures import CopyRegion
+from hostdriver.channel.convert import chain, descriptor
+from hostdriver.channel.names import ContextRecord
+from hostdriver.channel.work import ListRecord
+from hostdriver.core.failures import invalid_size, unsupported_feature
+
+if TYPE_CHECKING:
+    from hostdriver.api.structures import ChainedDesc, UnknownDesc
+    from hostdriver.channel.arguments import Arguments
+    from hostdriver.channel.names import Names
+    from hostdriver.core.commandlists import CommandList
+    from hostdriver.core.commandqueues_stream import Stream
+    from hostdriver.core.state import DriverState
+
+
+async def _copy(state: DriverState, names: Names, call: Arguments) -> None:
+    if call.spec.name == "zeCommandListAppendMemoryCopyFromContext":
+        names.need(ContextRecord, call.handle("hContextSrc"))
+    destination, source = call.number("dstptr"), call.number("srcptr")
+    sync, links = _sync(call), _links(call)
+    target, size = _target(names, call), call.number("size")
+    await command_append.memory_copy(state, target, destination, source, size, sync, links)
+
+
+async def _fill(state: DriverState, names: Names, call: Arguments) -> None:
+    pointer, size = call.number("ptr"), call.number("size")
+    target, sync, links = _target(names, call), _sync(call), _links(call)
+    pattern = call.blob("pattern")
+    await command_append.memory_fill(state, target, pointer, pattern, size, sync, links)
+
+
+async def _copy_region(state: DriverState, names: Names, call: Arguments) -> None:
+    to, out_of = (
+        Side(
+            side,
+            call.number(f"{side}ptr"),
+            descriptor(CopyRegion, call.structure(f"{side}Region")),
+            call.number(f"{side}Pitch"),
+            call.number(f"{side}SlicePitch"),
+        )
+        for side in ("dst", "src")
+    )
+    await command_append.memory_copy_region(state, _target(names, call), to, out_of, _sync(call))
+
+
+async def _prefetch(state: DriverState, names: Names, call: Arguments) -> None:
+    pointer, size = call.number("ptr"), call.number("size")
+    await command_append.memory_prefetch(state, _target(names, call), pointer, size)
+
+
+async def _advise(state: DriverState, names: Names, call: Arguments) -> None:
+    device = names.device(call.handle("hDevice"))
+    pointer, size, advice = call.number("ptr"), call.number("size"), call.number("advice")
+    await command_append.mem_advise(state, _target(names, call), device, pointer, size, advice)
+
+
+async def _barrier(state: DriverState, names: Names, call: Arguments) -> None:
+    await command_append.barrier(state, _target(names, call), _sync(call))
+
+
+async def _ranges_barrier(state: DriverState, names: Names, call: Arguments) -> None:
+    pointers, sizes = call.numbers("pRanges"), call.numbers("pRangeSizes")
+    ranges = list(zip(pointers, sizes, strict=False))
+    await command_append.memory_ranges_barrier(state, _target(names, call), ranges, _sync(call))
+
+
+def _target(names: Names, call: Arguments) -> CommandList | Stream:
+    return names.need(ListRecord, call.handle("hCommandList")).target
+
+
+def _sync(call: Arguments) -> Sync:
+    """Return the events around an append.
+
+    Raises:
+        ZeError: events are told without an array; events of C programs are not served.
+    """
+    waits = call.numbers("phWaitEvents")
+    if call.number("numWaitEvents") and not waits:
+        raise invalid_size("numWaitEvents is above zero and phWaitEvents is null")
+    if waits or call.handle("hSignalEvent"):
+        raise unsupported_feature("events of C programs are not served")
+    return Sync()
+
+
+def _links(call: Arguments) -> list[ChainedDesc | UnknownDesc]:
+    """Return what is chained to a call with parameters."""
+    return chain(call.structures("pNext")) if "pNext" in call.values else []
+
+
+HANDLERS: Final = {
+    "zeCommandListAppendBarrier": _barrier,
+    "zeCommandListAppendMemAdvise": _advise,
+    "zeCommandListAppendMemoryCopy": _copy,
+    "zeCommandListAppendMemoryCopyFromContext": _copy,
+    "zeCommandListAppendMemoryCopyRegion": _copy_region,
+    "zeCommandListAppendMemoryCopyWithParameters": _copy,
+    "zeCommandListAppendMemoryFill": _fill,
+    "zeCommandListAppendMemoryFillWithParameters": _fill,
+    "zeCommandListAppendMemoryPrefetch": _prefetch,
+    "zeCommandListAppendMemoryRangesBarrier": _ranges_barrier,
+}

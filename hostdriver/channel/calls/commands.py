@@ -1,0 +1,174 @@
+"""Command queues and command lists: made, executed, waited for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from hostdriver.api import command_list, command_queue
+from hostdriver.api.command_structures import CommandListDesc, CommandQueueDesc
+from hostdriver.channel.convert import descriptor
+from hostdriver.channel.names import ContextRecord
+from hostdriver.channel.work import ListRecord, QueueRecord
+from hostdriver.core.commandqueues_stream import Stream
+from hostdriver.core.failures import (
+    invalid_argument,
+    null_handle,
+    null_pointer,
+    unsupported_feature,
+)
+
+if TYPE_CHECKING:
+    from hostdriver.channel.arguments import Arguments
+    from hostdriver.channel.names import Names
+    from hostdriver.core.state import DriverState
+
+
+async def _create_queue(state: DriverState, names: Names, call: Arguments) -> None:
+    context = names.need(ContextRecord, call.handle("hContext"))
+    desc = descriptor(CommandQueueDesc, call.structure("desc"))
+    device = names.device(call.handle("hDevice"))
+    stream = await command_queue.create(state, context, device, desc)
+    call.put("phCommandQueue", names.add(QueueRecord(stream, desc)))
+
+
+async def _destroy_queue(state: DriverState, names: Names, call: Arguments) -> None:
+    number = call.handle("hCommandQueue")
+    await command_queue.destroy(state, names.need(QueueRecord, number).stream)
+    names.drop(QueueRecord, number)
+
+
+async def _execute(state: DriverState, names: Names, call: Arguments) -> None:
+    stream = names.need(QueueRecord, call.handle("hCommandQueue")).stream
+    given = call.numbers("phCommandLists")
+    if call.number("numCommandLists") and not given:
+        raise null_pointer("phCommandLists")
+    if call.handle("hFence"):
+        raise unsupported_feature("fences of C programs are not served")
+    lists = [names.need(ListRecord, number or None).target for number in given]
+    await command_queue.execute_lists(state, stream, lists, None)
+
+
+async def _synchronize_queue(state: DriverState, names: Names, call: Arguments) -> None:
+    stream = names.need(QueueRecord, call.handle("hCommandQueue")).stream
+    await command_queue.synchronize(state, stream, call.number("timeout"))
+
+
+async def _tell_queue(_: DriverState, names: Names, call: Arguments) -> None:
+    desc = names.need(QueueRecord, call.handle("hCommandQueue")).desc
+    name, value = {
+        "zeCommandQueueGetFlags": ("pFlags", desc.flags),
+        "zeCommandQueueGetIndex": ("pIndex", desc.index),
+        "zeCommandQueueGetMode": ("pMode", desc.mode),
+        "zeCommandQueueGetOrdinal": ("pOrdinal", desc.ordinal),
+        "zeCommandQueueGetPriority": ("pPriority", desc.priority),
+    }[call.spec.name]
+    call.put(name, int(value))
+
+
+async def _create_list(state: DriverState, names: Names, call: Arguments) -> None:
+    number, device = call.handle("hContext"), call.handle("hDevice")
+    context = names.need(ContextRecord, number)
+    desc = descriptor(CommandListDesc, call.structure("desc"))
+    target = command_list.create(state, context, names.device(device), desc)
+    made = ListRecord(target, desc, device or 0, number or 0)
+    call.put("phCommandList", names.add(made))
+
+
+async def _create_immediate(state: DriverState, names: Names, call: Arguments) -> None:
+    number, device = call.handle("hContext"), call.handle("hDevice")
+    context = names.need(ContextRecord, number)
+    desc = descriptor(CommandQueueDesc, call.structure("altdesc"))
+    what = "immediate command list"
+    stream = await command_queue.create(state, context, names.device(device), desc, what)
+    made = ListRecord(stream, desc, device or 0, number or 0)
+    call.put("phCommandList", names.add(made))
+
+
+async def _destroy_list(state: DriverState, names: Names, call: Arguments) -> None:
+    number = call.handle("hCommandList")
+    await command_list.destroy(state, names.need(ListRecord, number).target)
+    names.drop(ListRecord, number)
+
+
+async def _close(state: DriverState, names: Names, call: Arguments) -> None:
+    await command_list.close(state, _list(names, call).target)
+
+
+async def _reset(state: DriverState, names: Names, call: Arguments) -> None:
+    await command_list.reset(state, _list(names, call).target)
+
+
+async def _synchronize_list(state: DriverState, names: Names, call: Arguments) -> None:
+    await command_list.host_synchronize(state, _list(names, call).target, call.number("timeout"))
+
+
+async def _tell_list(_: DriverState, names: Names, call: Arguments) -> None:
+    record = _list(names, call)
+    desc = record.desc
+    if isinstance(desc, CommandListDesc):
+        ordinal = desc.command_queue_group_ordinal
+    else:
+        ordinal = desc.ordinal
+    name, value = {
+        "zeCommandListGetContextHandle": ("phContext", record.context),
+        "zeCommandListGetDeviceHandle": ("phDevice", record.device),
+        "zeCommandListGetOrdinal": ("pOrdinal", ordinal),
+        "zeCommandListIsImmediate": ("pIsImmediate", isinstance(record.target, Stream)),
+    }[call.spec.name]
+    call.put(name, int(value))
+
+
+async def _tell_flags(_: DriverState, names: Names, call: Arguments) -> None:
+    record = _list(names, call)
+    if not isinstance(record.desc, CommandListDesc):
+        raise invalid_argument(f"{record.target.name} has flags of a queue")
+    call.put("pFlags", int(record.desc.flags))
+
+
+async def _tell_immediate(_: DriverState, names: Names, call: Arguments) -> None:
+    record = _list(names, call)
+    desc = record.desc
+    if not isinstance(desc, CommandQueueDesc):
+        raise invalid_argument(f"{record.target.name} is not immediate")
+    name, value = {
+        "zeCommandListImmediateGetFlags": ("pFlags", desc.flags),
+        "zeCommandListImmediateGetIndex": ("pIndex", desc.index),
+        "zeCommandListImmediateGetMode": ("pMode", desc.mode),
+        "zeCommandListImmediateGetPriority": ("pPriority", desc.priority),
+    }[call.spec.name]
+    call.put(name, int(value))
+
+
+def _list(names: Names, call: Arguments) -> ListRecord:
+    number = call.handle("hCommandList")
+    if number is None:
+        raise null_handle("hCommandList")
+    return names.need(ListRecord, number)
+
+
+HANDLERS: Final = {
+    "zeCommandListClose": _close,
+    "zeCommandListCreate": _create_list,
+    "zeCommandListCreateImmediate": _create_immediate,
+    "zeCommandListDestroy": _destroy_list,
+    "zeCommandListGetContextHandle": _tell_list,
+    "zeCommandListGetDeviceHandle": _tell_list,
+    "zeCommandListGetFlags": _tell_flags,
+    "zeCommandListGetOrdinal": _tell_list,
+    "zeCommandListHostSynchronize": _synchronize_list,
+    "zeCommandListImmediateGetFlags": _tell_immediate,
+    "zeCommandListImmediateGetIndex": _tell_immediate,
+    "zeCommandListImmediateGetMode": _tell_immediate,
+    "zeCommandListImmediateGetPriority": _tell_immediate,
+    "zeCommandListIsImmediate": _tell_list,
+    "zeCommandListReset": _reset,
+    "zeCommandQueueCreate": _create_queue,
+    "zeCommandQueueDestroy": _destroy_queue,
+    "zeCommandQueueExecuteCommandLists": _execute,
+    "zeCommandQueueGetFlags": _tell_queue,
+    "zeCommandQueueGetIndex": _tell_queue,
+    "zeCommandQueueGetMode": _tell_queue,
+    "zeCommandQueueGetOrdinal": _tell_queue,
+    "zeCommandQueueGetPriority": _tell_queue,
+    "zeCommandQueueSynchronize": _synchronize_queue,
+}
