@@ -160,6 +160,13 @@ enum emuzero_question_kind {
     /* Wait for a word of a device's segment (device, value offset, status offset, sleepers
      * offset, target, nanoseconds or all ones); answers value and status. */
     EMUZERO_QUESTION_KIND_WAIT = 0xa,
+    /* Map the fence pool whose file is on the socket (size); answers its address, 0 for
+     * none. */
+    EMUZERO_QUESTION_KIND_JOIN = 0xb,
+    EMUZERO_QUESTION_KIND_LEAVE = 0xc, /* Unmap a fence pool (address, size). */
+    /* Wait for a word of a fence pool (address, value offset, status offset, sleepers
+     * offset, target, nanoseconds or all ones); answers value and status. */
+    EMUZERO_QUESTION_KIND_WAIT_SLOT = 0xd,
 };
 
 /* Phases of the device's life. */

@@ -63,6 +63,13 @@ class QuestionKind(IntEnum):
     WAIT = 10
     """Wait for a word of a device's segment (device, value offset, status offset, sleepers offset,
     target, nanoseconds or all ones); answers value and status."""
+    JOIN = 11
+    """Map the fence pool whose file is on the socket (size); answers its address, 0 for none."""
+    LEAVE = 12
+    """Unmap a fence pool (address, size)."""
+    WAIT_SLOT = 13
+    """Wait for a word of a fence pool (address, value offset, status offset, sleepers offset,
+    target, nanoseconds or all ones); answers value and status."""
 
 
 class ChannelHeader(Record, size=512):

@@ -10,7 +10,7 @@ from hostdriver.api.queue_groups import check_queue
 from hostdriver.api.validation import check_flags, read_chain
 from hostdriver.core.commandlists import execute
 from hostdriver.core.commandqueues import close_stream, open_stream
-from hostdriver.core.commandqueues_stream import StreamPlan
+from hostdriver.core.commandqueues_stream import Stream, StreamPlan
 from hostdriver.core.commandqueues_waits import wait_until
 from hostdriver.core.failures import (
     invalid_argument,
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from hostdriver.api.command_structures import CommandQueueDesc
     from hostdriver.core.commandlists import CommandList
     from hostdriver.core.commandlists_sync import SyncPoint
-    from hostdriver.core.commandqueues_stream import Stream
     from hostdriver.core.state import DriverState
 
 MemberT = TypeVar("MemberT", bound=IntEnum)
@@ -159,7 +158,7 @@ def check_list(
     """
     if commands is None:
         raise null_handle("phCommandLists")
-    if state.lists.get(commands.id) is not commands:
+    if isinstance(commands, Stream) or state.lists.get(commands.id) is not commands:
         if commands.id in state.streams:
             raise invalid_command_list_type(f"{commands.name} is immediate: it executes by itself")
         raise invalid_argument(f"{commands.name} was destroyed, or belongs to another process")

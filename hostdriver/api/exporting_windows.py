@@ -99,7 +99,9 @@ def _common_device(state: DriverState, start: int, end: int) -> int:
     if (hole := state.mappings.first_gap(start, end)) is not None:
         raise address_not_found(f"no physical memory is mapped at {hole:#x}")
     objects = {entry.value.physical for entry in state.mappings.overlapping(start, end)}
-    common = set.intersection(*({home.device for home in source.homes} for source in objects))
+    common = set(range(len(state.devices)))
+    for source in objects:
+        common &= {home.device for home in source.homes}
     if not common:
         raise invalid_argument("the window shows physical memory of more than one device")
     kinds = {source.kind for source in objects}

@@ -11,19 +11,22 @@ from firmware.abi.replies import QueueCreated, Refused
 from firmware.abi.segment import SpecBlock
 from firmware.link.errors import ContractError
 from hostdriver.channel.desk import Desk
+from hostdriver.channel.pools import ProgramSlots
 from hostdriver.core.failures import device_lost, unknown
 from hostdriver.core.questions import Control, Offer, Offered, Waited
 from hostdriver.core.queue import WorkQueue
 from hostdriver.core.results import ZeError
 from hostdriver.core.state import DeviceFacts
 from hostdriver.runtime.faults import FaultReader
+from hostdriver.runtime.slots import JoinedPools
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from firmware.abi.faults import FaultRecord
     from firmware.link.ends import HostEnd
-    from hostdriver.core.questions import Answer, AwaitRoom, SharedWord
+    from hostdriver.core.questions import Answer, AwaitRoom, JoinSlots, SharedWord
+    from hostdriver.core.slotmemory import SlotMemory
 
 
 @final
@@ -47,7 +50,17 @@ class ProgramDevice:
     `submit` stand in their ring in order, and submissions in the order in which they came.
     """
 
-    __slots__ = ("_desk", "_detach", "_end", "_faults", "_lines", "_queues", "_rooms", "facts")
+    __slots__ = (
+        "_desk",
+        "_detach",
+        "_end",
+        "_faults",
+        "_lines",
+        "_pools",
+        "_queues",
+        "_rooms",
+        "facts",
+    )
 
     def __init__(self, end: HostEnd, detach: Callable[[], None]) -> None:
         """Take over an attached end, and what detaches it from its device.
@@ -63,6 +76,7 @@ class ProgramDevice:
         self._end = end
         self._detach = detach
         self._desk = Desk(end)
+        self._pools = JoinedPools(end)
         self._faults = FaultReader(end)
         self._queues: dict[int, WorkQueue] = {}
         self._lines: dict[int, list[_Line]] = {}
@@ -120,6 +134,18 @@ class ProgramDevice:
         self._rooms.append((question, then))
         return False, None
 
+    def join(self, question: JoinSlots, address: int) -> ProgramSlots | str:
+        """Return the slots of a pool that the program has mapped at `address`, or why not."""
+        if not address:
+            return "the program has no mappings left"
+        here = self._pools.join(question.descriptor, question.size)
+        return here if isinstance(here, str) else ProgramSlots(here, address, question.size)
+
+    def leave(self, memory: SlotMemory) -> None:
+        """Unmap a pool here; the program is asked to as well."""
+        if isinstance(memory, ProgramSlots):
+            self._pools.leave(memory.here)
+
     def look(self, word: SharedWord) -> Waited:
         """Return a word and the status beside it, which is loaded first."""
         words = self._end.segment.words
@@ -146,6 +172,7 @@ class ProgramDevice:
     def close(self) -> None:
         """Detach; the device takes everything back."""
         self._detach()
+        self._pools.close()
         self._end.close()
 
     def _offer(self, queue_id: int, commands: bytes | memoryview) -> Offered:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from firmware.abi.channel import QuestionKind
+from firmware.abi.segment import FENCE_HOST_SLEEPERS, FENCE_STATUS, FENCE_VALUE, FenceSlot
 from hostdriver.channel.items import MalformedMessageError, Reader, Writer
+from hostdriver.channel.pools import ProgramSlots
 from hostdriver.core.failures import out_of_host_memory
 from hostdriver.core.questions import (
     DropTicket,
+    JoinSlots,
+    LeaveSlots,
     LoadBytes,
     MakeTicket,
     MapDescriptor,
@@ -19,8 +23,12 @@ from hostdriver.core.questions import (
     StoreBytes,
     TicketFile,
     Waited,
+    WaitSlot,
     WaitWord,
 )
+
+if TYPE_CHECKING:
+    from hostdriver.core.slotmemory import SlotMemory
 
 RemoteQuestion: TypeAlias = (
     Reserve
@@ -33,6 +41,9 @@ RemoteQuestion: TypeAlias = (
     | StoreBytes
     | LoadBytes
     | WaitWord
+    | JoinSlots
+    | LeaveSlots
+    | WaitSlot
 )
 """What the program's library is asked."""
 
@@ -49,7 +60,9 @@ class Message(NamedTuple):
     """What has to be on the socket before it."""
 
 
-def ask(question: RemoteQuestion) -> Message:  # noqa: C901 - one case for each question
+def ask(  # noqa: C901, PLR0911, PLR0912 - one case for each question
+    question: RemoteQuestion,
+) -> Message:
     """Return the message that asks a question."""
     match question:
         case Reserve():
@@ -84,7 +97,25 @@ def ask(question: RemoteQuestion) -> Message:  # noqa: C901 - one case for each 
                 word.status,
                 word.sleepers,
                 question.value,
-                FOREVER if time is None else max(0, int(time * _NANOSECONDS)),
+                _nanoseconds(time),
+            )
+        case JoinSlots():
+            return _numbers(QuestionKind.JOIN, question.size)._replace(
+                descriptor=question.descriptor
+            )
+        case LeaveSlots():
+            memory = _slots_of(question.memory)
+            return _numbers(QuestionKind.LEAVE, memory.address, memory.size)
+        case WaitSlot():
+            at = question.slot * FenceSlot.SIZE
+            return _numbers(
+                QuestionKind.WAIT_SLOT,
+                _slots_of(question.memory).address,
+                at + FENCE_VALUE,
+                at + FENCE_STATUS,
+                at + FENCE_HOST_SLEEPERS,
+                question.value,
+                _nanoseconds(question.timeout_seconds),
             )
 
 
@@ -124,11 +155,28 @@ def understand(  # noqa: C901 - one case for each question
             loaded = reader.raw(question.into.nbytes)
             question.into[:] = loaded
             return None
-        case WaitWord():
+        case JoinSlots():
+            return reader.number()
+        case WaitWord() | WaitSlot():
             return Waited(reader.number(), reader.number())
-        case Release() | DropTicket() | StoreBytes():
+        case Release() | DropTicket() | StoreBytes() | LeaveSlots():
             return None
     raise MalformedMessageError(f"an answer to {question}")
+
+
+def _nanoseconds(seconds: float | None) -> int:
+    return FOREVER if seconds is None else max(0, int(seconds * _NANOSECONDS))
+
+
+def _slots_of(memory: SlotMemory) -> ProgramSlots:
+    """Return the slots of a pool that a program joined.
+
+    Raises:
+        TypeError: they are another runner's.
+    """
+    if not isinstance(memory, ProgramSlots):
+        raise TypeError(f"{memory!r} is no pool of a program")
+    return memory
 
 
 def _numbers(kind: QuestionKind, *numbers: int, data: bytes = b"") -> Message:

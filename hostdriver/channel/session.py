@@ -20,6 +20,7 @@ from hostdriver.channel.questions import RemoteQuestion, ask, understand
 from hostdriver.channel.running import Running, abandon, beside, nonsense, submit
 from hostdriver.channel.seen import devices_of
 from hostdriver.channel.specs import interface
+from hostdriver.channel.waits import complete, found_already
 from hostdriver.core.failures import device_lost, unknown, unsupported_feature
 from hostdriver.core.questions import (
     AwaitRoom,
@@ -33,6 +34,7 @@ from hostdriver.core.questions import (
     Offer,
     Pause,
     Submit,
+    WaitSlot,
     WaitWord,
 )
 from hostdriver.core.results import Refusal, ZeError, ZeResult, failed
@@ -157,7 +159,7 @@ class Session:
     def _answer_from_program(self, running: Running, question: RemoteQuestion, data: bytes) -> None:
         answer: object
         try:
-            answer = understand(question, data)
+            answer = complete(self._devices, question, understand(question, data))
         except (ZeError, MalformedMessageError) as error:
             answer = error if isinstance(error, ZeError) else nonsense(error)
         self._drive(running, answer)
@@ -244,9 +246,8 @@ class Session:
                 self._paused.append(running)
             case Offer() | AwaitRoom() | Beside() | Clock():
                 return self._answer_about_streams(running, question)
-            case WaitWord():
-                found = self._devices[question.device].look(question.word)
-                if found.value >= question.value or found.status or question.timeout_seconds == 0:
+            case WaitWord() | WaitSlot():
+                if (found := found_already(self._devices, question)) is not None:
                     return True, found
                 self._ask(running, question)
             case _:

@@ -1,4 +1,4 @@
-"""Handles of a program that concern work: queues, lists, and what they were made with."""
+"""Handles of a program that concern work: queues, lists, events, fences."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ if TYPE_CHECKING:
     from hostdriver.api.command_structures import CommandListDesc, CommandQueueDesc
     from hostdriver.core.commandlists import CommandList
     from hostdriver.core.commandqueues_stream import Stream
+    from hostdriver.core.counters import Counter
+    from hostdriver.core.eventpools import EventPool
+    from hostdriver.core.events import Event
 
 
 class QueueRecord(NamedTuple):
@@ -26,3 +29,37 @@ class ListRecord(NamedTuple):
     """Number of its device's handle."""
     context: int
     """Number of its context's handle."""
+
+
+class PoolRecord(NamedTuple):
+    """An event pool, made or opened."""
+
+    pool: EventPool
+    context: int
+    """Number of its context's handle."""
+
+
+class EventRecord(NamedTuple):
+    """An event of a pool, or one that counts by itself."""
+
+    event: Event
+    pool: int
+    """Number of its pool's handle; 0: it has none."""
+    place: int
+    """Which of its pool's events."""
+    signal: int
+    """Scope of signals."""
+    wait: int
+    """Scope of waits."""
+    counter: Counter | None = None
+    """What a counting event without a pool is shared by."""
+    flags: int = 0
+    """Flags that such an event was made with."""
+    device: int = 0
+    """Number of the device that looks at memory which it counts in."""
+
+
+class FenceRecord(NamedTuple):
+    """A fence of a queue."""
+
+    event: Event

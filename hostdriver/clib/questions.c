@@ -117,21 +117,40 @@ static void answer_load(emuzero_slot *slot)
     emuzero_put_bytes(slot, (const void *)(uintptr_t)address, size);
 }
 
-static void answer_wait(emuzero_slot *slot)
+/* Wait for a word whose offsets, target and time stand in the slot. */
+static void answer_wait(emuzero_slot *slot, uint8_t *memory)
 {
-    emuzero_word word = {
-        .device = emuzero_get(slot),
-        .value = emuzero_get(slot),
-        .status = emuzero_get(slot),
-        .sleepers = emuzero_get(slot),
-    };
+    uint64_t value = emuzero_get(slot);
+    uint64_t status = emuzero_get(slot);
+    uint64_t sleepers = emuzero_get(slot);
     uint64_t target = emuzero_get(slot);
     uint64_t nanoseconds = emuzero_get(slot);
-    emuzero_waited waited = emuzero_wait(&word, target, nanoseconds);
+    emuzero_waited waited = {0, EMUZERO_STATUS_DEVICE_LOST};
+
+    if (memory != NULL) {
+        emuzero_word word = {(uint64_t *)(memory + value), (uint32_t *)(memory + status),
+                             (uint32_t *)(memory + sleepers)};
+
+        waited = emuzero_wait(&word, target, nanoseconds);
+    }
 
     begin(slot);
     emuzero_put(slot, waited.value);
     emuzero_put(slot, waited.status);
+}
+
+static void answer_join(emuzero_slot *slot)
+{
+    uint64_t size = emuzero_get(slot);
+    int descriptor = emuzero_take_descriptor(slot->number);
+    void *found = MAP_FAILED;
+
+    if (descriptor >= 0) {
+        found = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+        close(descriptor);
+    }
+    begin(slot);
+    emuzero_put(slot, found == MAP_FAILED ? 0 : (uint64_t)(uintptr_t)found);
 }
 
 static void answer_reserve(emuzero_slot *slot)
@@ -151,10 +170,10 @@ static void answer_addresses(emuzero_slot *slot, uint32_t what)
     uint64_t size = emuzero_get(slot);
     int result = 0;
 
-    if (what == EMUZERO_QUESTION_KIND_RELEASE)
-        emuzero_release(address, size);
-    else
+    if (what == EMUZERO_QUESTION_KIND_PROTECT_NONE)
         result = emuzero_protect_none(address, size);
+    else
+        emuzero_release(address, size);
     begin(slot);
     emuzero_put(slot, (uint64_t)result);
 }
@@ -167,6 +186,7 @@ void emuzero_answer(emuzero_slot *slot)
     case EMUZERO_QUESTION_KIND_RESERVE:
         answer_reserve(slot);
         break;
+    case EMUZERO_QUESTION_KIND_LEAVE:
     case EMUZERO_QUESTION_KIND_RELEASE:
     case EMUZERO_QUESTION_KIND_PROTECT_NONE:
         answer_addresses(slot, what);
@@ -190,7 +210,13 @@ void emuzero_answer(emuzero_slot *slot)
         answer_load(slot);
         break;
     case EMUZERO_QUESTION_KIND_WAIT:
-        answer_wait(slot);
+        answer_wait(slot, emuzero_device_segment(emuzero_get(slot)));
+        break;
+    case EMUZERO_QUESTION_KIND_WAIT_SLOT:
+        answer_wait(slot, (uint8_t *)(uintptr_t)emuzero_get(slot));
+        break;
+    case EMUZERO_QUESTION_KIND_JOIN:
+        answer_join(slot);
         break;
     default:
         begin(slot);

@@ -41,15 +41,12 @@ static void sleep_on(uint64_t *value, uint32_t expected, uint64_t nanoseconds)
 
 emuzero_waited emuzero_wait(const emuzero_word *word, uint64_t target, uint64_t nanoseconds)
 {
-    uint8_t *segment = emuzero_device_segment(word->device);
-    uint64_t *value = (uint64_t *)(segment + word->value);
-    uint32_t *status = (uint32_t *)(segment + word->status);
-    uint32_t *sleepers = (uint32_t *)(segment + word->sleepers);
+    uint64_t *value = word->value;
+    uint32_t *status = word->status;
+    uint32_t *sleepers = word->sleepers;
     uint64_t end = nanoseconds == UINT64_MAX ? UINT64_MAX : now() + nanoseconds;
     emuzero_waited found = {0, EMUZERO_STATUS_DEVICE_LOST};
 
-    if (segment == NULL)
-        return found;
     for (int count = 0; count < SPINS; count++) {
         found = look(value, status);
         if (found.value >= target || found.status || nanoseconds == 0)

@@ -4,12 +4,11 @@
 
 #include "channel.h"
 
-/* A u64 that counts up, with a u32 status and a u32 count of sleepers beside it (byte offsets). */
+/* A u64 that counts up, with a u32 status and a u32 count of sleepers beside it. */
 typedef struct {
-    uint64_t device;
-    uint64_t value;
-    uint64_t status;
-    uint64_t sleepers;
+    uint64_t *value;
+    uint32_t *status;
+    uint32_t *sleepers;
 } emuzero_word;
 
 typedef struct {

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from device.core.firmware import BootImage
     from firmware.link.ends import HostEnd
     from firmware.link.notify import Notifier
+    from firmware.link.segment import Segment
 
 TURN_TICKS: Final = 100
 """How far the clock moves with each turn of a device."""
@@ -142,11 +143,11 @@ class World:
         self._clients[index, number] = _Client(index, link, connection)
         link.listen(doorbell=lambda: self._rung(index, number))
         self.run()
-        return replace(
-            end,
-            waiter=StepWaiter(end.segment.words, end.liveness, self),
-            waiter_of=lambda shared: StepWaiter(shared.words, end.liveness, self),
-        )
+
+        def waiter_of(segment: Segment) -> StepWaiter:
+            return StepWaiter(segment.words, end.liveness, self)
+
+        return replace(end, waiter=waiter_of(end.segment), waiter_of=waiter_of)
 
     def run(self) -> bool:
         """Let every device work until all are at rest; return whether any did anything."""

@@ -27,6 +27,7 @@ def environment(emulator: EmulatorProcess) -> dict[str, str]:
         ("memory", 0),
         ("extensions", 0),
         ("commands", 1),
+        ("events", 0),
         ("range", 0),
         ("threads", 0),
         ("forks", 0),

@@ -156,8 +156,8 @@ class FrameOwners:
 def _frames_of(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the frames of all runs, one after another: first, first + 1 ..."""
     before = np.cumsum(counts) - counts
-    frames: NDArray[np.int64] = np.arange(counts.sum()) + np.repeat(first - before, counts)
-    return frames
+    starts: NDArray[np.int64] = np.repeat(first - before, counts)
+    return starts + np.arange(len(starts), dtype=np.int64)
 
 
 def _runs_of(frames: NDArray[np.int64]) -> Iterator[tuple[int, int]]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from hostdriver.api import command_append
+from hostdriver.api import command_append_events as append_events
 from hostdriver.api.command_list import Sync
 from hostdriver.api.command_regions import Side
 from hostdriver.api.command_structures import CopyRegion
 from hostdriver.channel.convert import chain, descriptor
 from hostdriver.channel.names import ContextRecord
-from hostdriver.channel.work import ListRecord
-from hostdriver.core.failures import invalid_size, unsupported_feature
+from hostdriver.channel.work import EventRecord, ListRecord
+from hostdriver.core.failures import invalid_size, null_handle
 
 if TYPE_CHECKING:
     from hostdriver.api.structures import ChainedDesc, UnknownDesc
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from hostdriver.channel.names import Names
     from hostdriver.core.commandlists import CommandList
     from hostdriver.core.commandqueues_stream import Stream
+    from hostdriver.core.events import Event
     from hostdriver.core.state import DriverState
 
 
@@ -26,14 +28,14 @@ async def _copy(state: DriverState, names: Names, call: Arguments) -> None:
     if call.spec.name == "zeCommandListAppendMemoryCopyFromContext":
         names.need(ContextRecord, call.handle("hContextSrc"))
     destination, source = call.number("dstptr"), call.number("srcptr")
-    sync, links = _sync(call), _links(call)
+    sync, links = _sync(names, call), _links(call)
     target, size = _target(names, call), call.number("size")
     await command_append.memory_copy(state, target, destination, source, size, sync, links)
 
 
 async def _fill(state: DriverState, names: Names, call: Arguments) -> None:
     pointer, size = call.number("ptr"), call.number("size")
-    target, sync, links = _target(names, call), _sync(call), _links(call)
+    target, sync, links = _target(names, call), _sync(names, call), _links(call)
     pattern = call.blob("pattern")
     await command_append.memory_fill(state, target, pointer, pattern, size, sync, links)
 
@@ -49,7 +51,9 @@ async def _copy_region(state: DriverState, names: Names, call: Arguments) -> Non
         )
         for side in ("dst", "src")
     )
-    await command_append.memory_copy_region(state, _target(names, call), to, out_of, _sync(call))
+    await command_append.memory_copy_region(
+        state, _target(names, call), to, out_of, _sync(names, call)
+    )
 
 
 async def _prefetch(state: DriverState, names: Names, call: Arguments) -> None:
@@ -64,31 +68,63 @@ async def _advise(state: DriverState, names: Names, call: Arguments) -> None:
 
 
 async def _barrier(state: DriverState, names: Names, call: Arguments) -> None:
-    await command_append.barrier(state, _target(names, call), _sync(call))
+    await command_append.barrier(state, _target(names, call), _sync(names, call))
 
 
 async def _ranges_barrier(state: DriverState, names: Names, call: Arguments) -> None:
     pointers, sizes = call.numbers("pRanges"), call.numbers("pRangeSizes")
     ranges = list(zip(pointers, sizes, strict=False))
-    await command_append.memory_ranges_barrier(state, _target(names, call), ranges, _sync(call))
+    await command_append.memory_ranges_barrier(
+        state, _target(names, call), ranges, _sync(names, call)
+    )
 
 
 def _target(names: Names, call: Arguments) -> CommandList | Stream:
     return names.need(ListRecord, call.handle("hCommandList")).target
 
 
-def _sync(call: Arguments) -> Sync:
+async def _signal_event(state: DriverState, names: Names, call: Arguments) -> None:
+    event = _event(names, call.handle("hEvent"))
+    await append_events.signal_event(state, _target(names, call), event)
+
+
+async def _reset_event(state: DriverState, names: Names, call: Arguments) -> None:
+    event = _event(names, call.handle("hEvent"))
+    await append_events.event_reset(state, _target(names, call), event)
+
+
+async def _wait_on_events(state: DriverState, names: Names, call: Arguments) -> None:
+    events = _events(names, call, "numEvents", "phEvents")
+    await append_events.wait_on_events(state, _target(names, call), events)
+
+
+async def _write_timestamp(state: DriverState, names: Names, call: Arguments) -> None:
+    pointer, sync = call.number("dstptr"), _sync(names, call)
+    await append_events.write_global_timestamp(state, _target(names, call), pointer, sync)
+
+
+def _sync(names: Names, call: Arguments) -> Sync:
     """Return the events around an append.
 
     Raises:
-        ZeError: events are told without an array; events of C programs are not served.
+        ZeError: events are told without an array, or one is none that lives.
     """
-    waits = call.numbers("phWaitEvents")
-    if call.number("numWaitEvents") and not waits:
-        raise invalid_size("numWaitEvents is above zero and phWaitEvents is null")
-    if waits or call.handle("hSignalEvent"):
-        raise unsupported_feature("events of C programs are not served")
-    return Sync()
+    waits = _events(names, call, "numWaitEvents", "phWaitEvents")
+    signal = call.handle("hSignalEvent")
+    return Sync(None if signal is None else _event(names, signal), waits)
+
+
+def _events(names: Names, call: Arguments, count: str, array: str) -> tuple[Event, ...]:
+    given = call.numbers(array)
+    if call.number(count) and not given:
+        raise invalid_size(f"{count} is above zero and {array} is null")
+    return tuple(_event(names, number or None) for number in given)
+
+
+def _event(names: Names, number: int | None) -> Event:
+    if number is None:
+        raise null_handle("hEvent")
+    return names.need(EventRecord, number).event
 
 
 def _links(call: Arguments) -> list[ChainedDesc | UnknownDesc]:
@@ -107,4 +143,8 @@ HANDLERS: Final = {
     "zeCommandListAppendMemoryFillWithParameters": _fill,
     "zeCommandListAppendMemoryPrefetch": _prefetch,
     "zeCommandListAppendMemoryRangesBarrier": _ranges_barrier,
+    "zeCommandListAppendEventReset": _reset_event,
+    "zeCommandListAppendSignalEvent": _signal_event,
+    "zeCommandListAppendWaitOnEvents": _wait_on_events,
+    "zeCommandListAppendWriteGlobalTimestamp": _write_timestamp,
 }

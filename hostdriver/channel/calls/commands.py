@@ -8,13 +8,12 @@ from hostdriver.api import command_list, command_queue
 from hostdriver.api.command_structures import CommandListDesc, CommandQueueDesc
 from hostdriver.channel.convert import descriptor
 from hostdriver.channel.names import ContextRecord
-from hostdriver.channel.work import ListRecord, QueueRecord
+from hostdriver.channel.work import FenceRecord, ListRecord, QueueRecord
 from hostdriver.core.commandqueues_stream import Stream
 from hostdriver.core.failures import (
     invalid_argument,
     null_handle,
     null_pointer,
-    unsupported_feature,
 )
 
 if TYPE_CHECKING:
@@ -42,10 +41,9 @@ async def _execute(state: DriverState, names: Names, call: Arguments) -> None:
     given = call.numbers("phCommandLists")
     if call.number("numCommandLists") and not given:
         raise null_pointer("phCommandLists")
-    if call.handle("hFence"):
-        raise unsupported_feature("fences of C programs are not served")
+    fence = names.find(FenceRecord, call.handle("hFence"))
     lists = [names.need(ListRecord, number or None).target for number in given]
-    await command_queue.execute_lists(state, stream, lists, None)
+    await command_queue.execute_lists(state, stream, lists, None if fence is None else fence.event)
 
 
 async def _synchronize_queue(state: DriverState, names: Names, call: Arguments) -> None:

@@ -10,6 +10,8 @@ from hostdriver.channel.calls import (
     contexts,
     devices,
     drivers,
+    events,
+    fences,
     memory,
     sharing,
     virtual,
@@ -33,6 +35,8 @@ _HANDLERS: dict[str, Handler] = {
     **virtual.HANDLERS,
     **commands.HANDLERS,
     **appends.HANDLERS,
+    **events.HANDLERS,
+    **fences.HANDLERS,
 }
 
 

@@ -1,0 +1,165 @@
+"""Events and event pools: made, signalled, waited for, shared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from hostdriver.api import event_pools
+from hostdriver.api.event_checks import read_event_desc
+from hostdriver.api.event_structures import EventDesc, EventPoolDesc
+from hostdriver.channel.convert import descriptor
+from hostdriver.channel.names import ContextRecord
+from hostdriver.channel.work import EventRecord, PoolRecord
+from hostdriver.core import counters, eventhandles, eventpools, eventwaits
+from hostdriver.core.failures import (
+    invalid_argument,
+    invalid_size,
+    invalid_synchronization_object,
+    not_ready,
+)
+
+if TYPE_CHECKING:
+    from hostdriver.channel.arguments import Arguments
+    from hostdriver.channel.names import Names
+    from hostdriver.core.state import DriverState
+
+
+async def _create_pool(state: DriverState, names: Names, call: Arguments) -> None:
+    context = call.handle("hContext") or 0
+    names.need(ContextRecord, context)
+    desc = descriptor(EventPoolDesc, call.structure("desc"))
+    devices = call.numbers("phDevices")
+    if call.number("numDevices") and not devices:
+        raise invalid_size("numDevices is above zero and phDevices is null")
+    for number in devices:
+        names.record(number or None)
+    pool = await event_pools.create_pool(state, desc, None)
+    call.put("phEventPool", names.add(PoolRecord(pool, context)))
+
+
+async def _destroy_pool(state: DriverState, names: Names, call: Arguments) -> None:
+    number = call.handle("hEventPool")
+    pool = names.need(PoolRecord, number).pool
+    is_close = call.spec.name == "zeEventPoolCloseIpcHandle"
+    if pool.is_opened != is_close:
+        what = "was opened: close it" if pool.is_opened else "was not opened from a handle"
+        raise invalid_argument(f"{pool.name} {what}")
+    await event_pools.end_pool(state, pool)
+    names.drop(PoolRecord, number)
+
+
+async def _get_pool_handle(state: DriverState, names: Names, call: Arguments) -> None:
+    pool = names.need(PoolRecord, call.handle("hEventPool")).pool
+    pool.check(state)
+    if pool.shared is None or pool.is_opened:
+        raise invalid_synchronization_object(f"{pool.name} was made without the IPC flag")
+    call.put("phIpc", await eventhandles.get_pool_handle(state, pool, pool.shared))
+
+
+async def _put_pool_handle(state: DriverState, _: Names, call: Arguments) -> None:
+    await eventhandles.put_pool_handle(state, call.blob("hIpc"))
+
+
+async def _open_pool(state: DriverState, names: Names, call: Arguments) -> None:
+    context = call.handle("hContext") or 0
+    names.need(ContextRecord, context)
+    pool = await event_pools.open_pool(state, call.blob("hIpc"))
+    call.put("phEventPool", names.add(PoolRecord(pool, context)))
+
+
+async def _tell_pool(state: DriverState, names: Names, call: Arguments) -> None:
+    record = names.need(PoolRecord, call.handle("hEventPool"))
+    record.pool.check(state)
+    call.put("phContext", record.context)
+    call.put("pFlags", record.pool.traits.flags)
+
+
+async def _create(state: DriverState, names: Names, call: Arguments) -> None:
+    number = call.handle("hEventPool") or 0
+    pool = names.need(PoolRecord, number).pool
+    pool.check(state)
+    desc = read_event_desc(state, descriptor(EventDesc, call.structure("desc")))
+    event = await eventpools.make_event(state, pool, desc.index)
+    made = EventRecord(event, number, desc.index, int(desc.signal), int(desc.wait))
+    call.put("phEvent", names.add(made))
+
+
+async def _destroy(state: DriverState, names: Names, call: Arguments) -> None:
+    number = call.handle("hEvent")
+    record = names.need(EventRecord, number)
+    if record.counter is not None:
+        await counters.end_counter(state, record.counter)
+    else:
+        pool = names.need(PoolRecord, record.pool).pool
+        eventpools.end_event(state, record.event, pool, record.place)
+    names.drop(EventRecord, number)
+
+
+async def _host_signal(state: DriverState, names: Names, call: Arguments) -> None:
+    event = _record(state, names, call).event
+    event.check_plain("signalled by the host")
+    event.slot.pool.memory.signal(event.slot.index, 1)
+
+
+async def _host_reset(state: DriverState, names: Names, call: Arguments) -> None:
+    event = _record(state, names, call).event
+    event.check_plain("reset")
+    event.slot.pool.memory.clear(event.slot.index)
+
+
+async def _query(state: DriverState, names: Names, call: Arguments) -> None:
+    record = _record(state, names, call)
+    if not await eventwaits.is_done(state, record.event, record.device):
+        raise not_ready(f"{record.event.name} is not signalled")
+
+
+async def _synchronize(state: DriverState, names: Names, call: Arguments) -> None:
+    record = _record(state, names, call)
+    await eventwaits.synchronize(state, record.event, record.device, call.number("timeout"))
+
+
+async def _query_timestamp(state: DriverState, names: Names, call: Arguments) -> None:
+    event = _record(state, names, call).event
+    event.check_times()
+    if not eventwaits.is_signalled(event.slot, event.target_value(), event.name):
+        raise not_ready(f"{event.name} is not signalled")
+    found = event.slot.pool.memory.load(event.slot.index)
+    times = found.start_ticks.to_bytes(8, "little") + found.end_ticks.to_bytes(8, "little")
+    call.put("dstptr", 2 * times)
+
+
+async def _tell(state: DriverState, names: Names, call: Arguments) -> None:
+    record = _record(state, names, call)
+    if call.spec.name == "zeEventGetEventPool" and not record.pool:
+        raise invalid_argument(f"{record.event.name} has no pool")
+    call.put("phEventPool", record.pool)
+    call.put("pSignalScope", record.signal)
+    call.put("pWaitScope", record.wait)
+
+
+def _record(state: DriverState, names: Names, call: Arguments) -> EventRecord:
+    record = names.need(EventRecord, call.handle("hEvent"))
+    eventpools.check_event(state, record.event)
+    return record
+
+
+HANDLERS: Final = {
+    "zeEventCreate": _create,
+    "zeEventDestroy": _destroy,
+    "zeEventGetEventPool": _tell,
+    "zeEventGetSignalScope": _tell,
+    "zeEventGetWaitScope": _tell,
+    "zeEventHostReset": _host_reset,
+    "zeEventHostSignal": _host_signal,
+    "zeEventHostSynchronize": _synchronize,
+    "zeEventPoolCloseIpcHandle": _destroy_pool,
+    "zeEventPoolCreate": _create_pool,
+    "zeEventPoolDestroy": _destroy_pool,
+    "zeEventPoolGetContextHandle": _tell_pool,
+    "zeEventPoolGetFlags": _tell_pool,
+    "zeEventPoolGetIpcHandle": _get_pool_handle,
+    "zeEventPoolOpenIpcHandle": _open_pool,
+    "zeEventPoolPutIpcHandle": _put_pool_handle,
+    "zeEventQueryKernelTimestamp": _query_timestamp,
+    "zeEventQueryStatus": _query,
+}
