@@ -83,7 +83,15 @@ static void drop_released(const emuzero_function *function, const uint64_t *argu
             emuzero_drop_handle((const void *)(uintptr_t)arguments[index]);
 }
 
-ze_result_t emuzero_call(const emuzero_function *function, const uint64_t *arguments)
+/* Store null where the interface wants it after a failure. */
+static void clear_pointers(const emuzero_function *function, const uint64_t *arguments)
+{
+    for (int index = 0; index < function->param_count; index++)
+        if (function->params[index].flags & EMUZERO_NULL_ON_FAILURE && arguments[index])
+            *(void **)(uintptr_t)arguments[index] = NULL;
+}
+
+static ze_result_t call(const emuzero_function *function, const uint64_t *arguments)
 {
     emuzero_slot slot;
     ze_result_t result = check(function, arguments);
@@ -109,5 +117,14 @@ ze_result_t emuzero_call(const emuzero_function *function, const uint64_t *argum
     emuzero_give_slot(&slot);
     if (result == ZE_RESULT_SUCCESS)
         drop_released(function, arguments);
+    return result;
+}
+
+ze_result_t emuzero_call(const emuzero_function *function, const uint64_t *arguments)
+{
+    ze_result_t result = call(function, arguments);
+
+    if (result != ZE_RESULT_SUCCESS)
+        clear_pointers(function, arguments);
     return result;
 }

@@ -4,7 +4,8 @@
 
 #include "platform.h"
 
-enum { EMUZERO_RELEASES = 1, EMUZERO_OPTIONAL = 2, EMUZERO_NO_PARAM = 255, EMUZERO_NO_STRUCTURE = 0xFFFF };
+enum { EMUZERO_RELEASES = 1, EMUZERO_OPTIONAL = 2, EMUZERO_NULL_ON_FAILURE = 4,
+       EMUZERO_NO_PARAM = 255, EMUZERO_NO_STRUCTURE = 0xFFFF };
 
 /* What a parameter is; made by scripts/gen_c_library.py. */
 typedef struct {

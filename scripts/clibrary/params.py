@@ -50,6 +50,7 @@ NONE: Final = 255
 """No other parameter."""
 RELEASE: Final = 1
 OPTIONAL: Final = 2
+NULL_ON_FAILURE: Final = 4
 
 
 class Param(NamedTuple):
@@ -79,6 +80,8 @@ def _param(facts: Facts, function: Function, index: int, notes: dict[str, str]) 
     flags = 0 if param.name in function.not_null else OPTIONAL
     if "release" in param.tags:
         flags |= RELEASE
+    if f"{function.name}.{param.name}" in facts.annotations["null_on_failure"]:
+        flags |= NULL_ON_FAILURE
     return Param(param.name, kind, flags, count, size, target)
 
 

@@ -872,7 +872,7 @@ static const emuzero_param params_zeMemAllocShared[] = {
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* size */
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* alignment */
     {EMUZERO_KIND_HANDLE, 2, 255, 2, 65535, 8}, /* hDevice */
-    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 8}, /* pptr */
+    {EMUZERO_KIND_VALUE_OUT, 4, 255, 0, 65535, 8}, /* pptr */
 };
 static const emuzero_param params_zeMemAllocDevice[] = {
     {EMUZERO_KIND_HANDLE, 0, 255, 3, 65535, 8}, /* hContext */
@@ -880,14 +880,14 @@ static const emuzero_param params_zeMemAllocDevice[] = {
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* size */
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* alignment */
     {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
-    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 8}, /* pptr */
+    {EMUZERO_KIND_VALUE_OUT, 4, 255, 0, 65535, 8}, /* pptr */
 };
 static const emuzero_param params_zeMemAllocHost[] = {
     {EMUZERO_KIND_HANDLE, 0, 255, 3, 65535, 8}, /* hContext */
     {EMUZERO_KIND_STRUCTURE, 0, 255, 0, 48, 24}, /* host_desc */
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* size */
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* alignment */
-    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 8}, /* pptr */
+    {EMUZERO_KIND_VALUE_OUT, 4, 255, 0, 65535, 8}, /* pptr */
 };
 static const emuzero_param params_zeMemFree[] = {
     {EMUZERO_KIND_HANDLE, 0, 255, 3, 65535, 8}, /* hContext */
@@ -929,7 +929,7 @@ static const emuzero_param params_zeMemOpenIpcHandle[] = {
     {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
     {EMUZERO_KIND_BLOB, 2, 255, 0, 0, 64}, /* handle */
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* flags */
-    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 8}, /* pptr */
+    {EMUZERO_KIND_VALUE_OUT, 4, 255, 0, 65535, 8}, /* pptr */
 };
 static const emuzero_param params_zeMemCloseIpcHandle[] = {
     {EMUZERO_KIND_HANDLE, 0, 255, 3, 65535, 8}, /* hContext */
@@ -1145,7 +1145,7 @@ static const emuzero_param params_zeVirtualMemReserve[] = {
     {EMUZERO_KIND_HANDLE, 0, 255, 3, 65535, 8}, /* hContext */
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* pStart */
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* size */
-    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 8}, /* pptr */
+    {EMUZERO_KIND_VALUE_OUT, 4, 255, 0, 65535, 8}, /* pptr */
 };
 static const emuzero_param params_zeVirtualMemFree[] = {
     {EMUZERO_KIND_HANDLE, 0, 255, 3, 65535, 8}, /* hContext */

@@ -7,6 +7,7 @@ int main(void)
 {
     ze_host_mem_alloc_desc_t desc = {ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC};
     void *pointer = NULL;
+    void *other = NULL;
     char byte;
 
     begin();
@@ -15,7 +16,7 @@ int main(void)
     fflush(stdout);
     REQUIRE(read(0, &byte, 1) == 0);
     for (int round = 0; round < 3; round++)
-        EXPECT(ZE_RESULT_ERROR_DEVICE_LOST, zeMemAllocHost(the_context, &desc, 4096, 0, &pointer));
+        EXPECT(ZE_RESULT_ERROR_DEVICE_LOST, zeMemAllocHost(the_context, &desc, 4096, 0, &other));
     *(volatile char *)pointer = 1;
     EXPECT(ZE_RESULT_ERROR_DEVICE_LOST, zeMemFree(the_context, pointer));
     return 0;
