@@ -141,7 +141,7 @@ async def command_lists(
     last = b"" if marks is None else marks.after
     number = await execute(state, target, checked, last, first)
     if target.plan.is_synchronous:
-        await wait_until(target, number, None)
+        await wait_until(state, target, number, None)
 
 
 def _aligned(state: DriverState, destination: int | None) -> Pointer:

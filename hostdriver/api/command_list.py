@@ -75,7 +75,7 @@ async def destroy(state: DriverState, target: Target) -> None:
         await command_queue.destroy(state, target)
         return
     check_recording(state, target)
-    if await is_running(target):
+    if await is_running(state, target):
         raise in_use(f"{target.name} is being executed")
     check_recording(state, target)
     del state.lists[target.id]
@@ -126,11 +126,11 @@ async def append(
     """
     commands = around(state, target, body, signal, waits)
     if isinstance(target, CommandList):
-        target.append(commands, uses)
+        target.append(commands, uses, signal)
         return
     number = await hand_over(state, target, commands, uses)
     if target.plan.is_synchronous:
-        await wait_until(target, number, None)
+        await wait_until(state, target, number, None)
 
 
 def check_open(state: DriverState, target: Target) -> Target:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from hostdriver.api.command_structures import CommandQueueDesc
     from hostdriver.core.commandlists import CommandList
     from hostdriver.core.commandlists_sync import SyncPoint
+    from hostdriver.core.commandqueues_stream import WorkContext
     from hostdriver.core.state import DriverState
 
 MemberT = TypeVar("MemberT", bound=IntEnum)
@@ -42,7 +43,7 @@ _PRIORITY: Final = {
 
 async def create(
     state: DriverState,
-    context: object,
+    context: WorkContext,
     device: int | None,
     desc: CommandQueueDesc | None,
     what: str = "command queue",
@@ -110,7 +111,7 @@ async def execute_lists(
     last = b"" if fence is None else fence.signal_commands(state, stream).after
     number = await execute(state, stream, checked, last)
     if stream.plan.is_synchronous:
-        await wait_until(stream, number, None)
+        await wait_until(state, stream, number, None)
 
 
 async def synchronize(state: DriverState, stream: Stream, nanoseconds: int) -> None:
@@ -123,7 +124,7 @@ async def synchronize(state: DriverState, stream: Stream, nanoseconds: int) -> N
     check_alive(state, stream)
     number = stream.issued
     stream.refuse_failed()
-    if not await wait_until(stream, number, seconds_of(nanoseconds)):
+    if not await wait_until(state, stream, number, seconds_of(nanoseconds)):
         raise not_ready(f"{stream.name} has {number - stream.done} commands that are not done")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
+from firmware.abi.ids import WORK_COMMAND_SIZE
 from hostdriver.core.commandqueues import hand_over
 from hostdriver.core.commandqueues_waits import is_done
 from hostdriver.core.failures import invalid_argument
@@ -13,6 +14,7 @@ from hostdriver.core.results import ZeError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from hostdriver.core.commandlists_sync import SyncPoint
     from hostdriver.core.commandqueues_stream import Stream
     from hostdriver.core.state import DriverState
 
@@ -35,6 +37,12 @@ class CommandList:
     context: object
     """The application's context."""
     parts: list[bytes] = field(default_factory=list[bytes])
+    size: int = 0
+    """Bytes of all commands."""
+    signals: list[tuple[int, SyncPoint]] = field(default_factory=list[tuple[int, "SyncPoint"]])
+    """Where the signal of a counting event stands in the commands, and of which."""
+    was_executed: bool = False
+    """Whether the numbers that counting events got at the appends are taken."""
     recorded: bytes | None = None
     """All commands, once the list is closed."""
     uses: set[int] = field(default_factory=set[int])
@@ -47,8 +55,8 @@ class CommandList:
         """What it is called in messages."""
         return f"command list {self.id}"
 
-    def append(self, commands: bytes, uses: Iterable[int]) -> None:
-        """Record encoded commands.
+    def append(self, commands: bytes, uses: Iterable[int], signal: SyncPoint | None = None) -> None:
+        """Record encoded commands, the last of which signals an event if one is given.
 
         Raises:
             ZeError: the list is closed; nothing was recorded.
@@ -56,7 +64,10 @@ class CommandList:
         if self.recorded is not None:
             raise invalid_argument(f"{self.name} is closed: reset it before appending")
         self.parts.append(commands)
+        self.size += len(commands)
         self.uses.update(uses)
+        if signal is not None and signal.is_counting:
+            self.signals.append((self.size - WORK_COMMAND_SIZE, signal))
 
     def close(self) -> None:
         """End recording.
@@ -72,8 +83,32 @@ class CommandList:
     def reset(self) -> None:
         """Forget all commands; the list is open again. What was executed goes on."""
         self.parts.clear()
+        self.size = 0
+        self.signals.clear()
+        self.was_executed = False
         self.uses.clear()
         self.recorded = None
+
+    def for_execution(self) -> bytes:
+        """Return the commands of one more execution.
+
+        They are those recorded, except that from the second time on each signal of a counting event
+        stores its next number, as if it had been asked for anew.
+
+        Raises:
+            ZeError: the list is open.
+        """
+        recorded = self.recorded
+        if recorded is None:
+            raise invalid_argument(f"{self.name} is not closed")
+        if not self.signals or not self.was_executed:
+            self.was_executed = True
+            return recorded
+        commands = bytearray(recorded)
+        for at, event in self.signals:
+            end = at + WORK_COMMAND_SIZE
+            commands[at:end] = event.again(recorded[at:end])
+        return bytes(commands)
 
 
 async def execute(
@@ -88,30 +123,31 @@ async def execute(
     Raises:
         ZeError: a list is open (nothing was handed over); the stream has failed.
     """
-    parts: list[bytes] = [first] if first else []
-    uses: set[int] = set()
+    stream.refuse_failed()
     lists = tuple(lists)
     for commands in lists:
         if commands.recorded is None:
             raise invalid_argument(f"{commands.name} is not closed")
-        parts.append(commands.recorded)
+    parts: list[bytes] = [first] if first else []
+    uses: set[int] = set()
+    for commands in lists:
+        parts.append(commands.for_execution())
         uses |= commands.uses
     if last:
         parts.append(last)
-    stream.refuse_failed()
     # Noted before anything is asked: the number that its last command is going to have.
     blob = parts[0] if len(parts) == 1 else b"".join(parts)
-    number = stream.issued + len(blob) // 64
+    number = stream.issued + len(blob) // WORK_COMMAND_SIZE
     for commands in lists:
         commands.runs[stream] = number
     return await hand_over(state, stream, blob, uses)
 
 
-async def is_running(commands: CommandList) -> bool:
+async def is_running(state: DriverState, commands: CommandList) -> bool:
     """Whether an execution of a list is not done; one whose stream failed is over."""
     for stream, number in list(commands.runs.items()):
         try:
-            if not await is_done(stream, number):
+            if not await is_done(state, stream, number):
                 return True
         except ZeError:
             pass

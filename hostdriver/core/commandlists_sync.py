@@ -24,12 +24,21 @@ class SyncPoint(Protocol):
         ZeError: the event was destroyed or cannot be used there; nothing changed.
     """
 
+    @property
+    def is_counting(self) -> bool:
+        """Whether each signal stores a number of its own."""
+        ...
+
     def wait_commands(self, state: DriverState, target: Stream | CommandList) -> bytes:
         """Return the commands that hold a ring until the event is signalled."""
         ...
 
     def signal_commands(self, state: DriverState, target: Stream | CommandList) -> Signal:
         """Return the commands that signal the event when those between them are done."""
+        ...
+
+    def again(self, signal: bytes) -> bytes:
+        """Return the signal, `after` of `signal_commands`, as one more execution has it."""
         ...
 
     def reset_commands(self, state: DriverState, target: Stream | CommandList) -> bytes:

@@ -14,10 +14,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from firmware.abi.ids import WORK_COMMAND_SIZE
+from firmware.abi.status import Status
+from hostdriver.core.commandqueues_failures import stop_stream
 from hostdriver.core.commandqueues_rings import STREAM_ENTRIES, give_queue, take_queue
-from hostdriver.core.commandqueues_stream import Stream, stop_stream
+from hostdriver.core.commandqueues_stream import Stream
 from hostdriver.core.commandqueues_waits import fail_stream, is_done
-from hostdriver.core.failures import in_use, invalid_argument
+from hostdriver.core.failures import device_lost, in_use, invalid_argument
 from hostdriver.core.questions import AwaitRoom, Beside, Offer, Pause
 from hostdriver.core.results import Refusal, ZeError, failed
 
@@ -54,7 +56,7 @@ async def close_stream(state: DriverState, stream: Stream) -> None:
         ZeError: its work is not done (HANDLE_OBJECT_IN_USE); nothing changed. The device is lost:
             then the stream is gone all the same.
     """
-    if stream.failure is None and not await is_done(stream, stream.issued):
+    if stream.failure is None and not await is_done(state, stream, stream.issued):
         raise in_use(f"{stream.name} has {stream.issued - stream.done} commands that are not done")
     if stream.leaving or stream.id not in state.streams:
         raise invalid_argument(f"{stream.name} is being destroyed by another call")
@@ -105,12 +107,13 @@ async def _push(state: DriverState, stream: Stream, *, may_wait: bool) -> None:
                         return
                 await _await_room(stream)
     except ZeError as error:
-        stop_stream(stream, error)
+        stop_stream(state, stream, error, Status.DEVICE_LOST)
     except Refusal as refusal:
-        stop_stream(stream, failed(refusal, f"{stream.name} has no queue"))
+        stop_stream(state, stream, failed(refusal, f"{stream.name} has no queue"), refusal.status)
     except BaseException:
         # An interrupt between the ring and this record: nobody knows what was taken.
-        stop_stream(stream, invalid_argument(f"{stream.name} was interrupted"))
+        interrupted = device_lost(f"{stream.name} was interrupted")
+        stop_stream(state, stream, interrupted, Status.DEVICE_LOST)
         raise
     finally:
         stream.is_pushing = handed_on
@@ -129,7 +132,9 @@ async def _offer(state: DriverState, stream: Stream) -> bool:
     answer = await Offer(stream.plan.device, queue.queue_id, part)
     stream.done = max(stream.done, answer.completed - stream.shift)
     if answer.status:
-        await fail_stream(stream, answer.status)
+        await fail_stream(state, stream, answer.status)
+    if stream.failure is not None:
+        # Here or, while the offer was out, by another thread that waited.
         return True
     stream.entered += answer.taken
     size = answer.taken * WORK_COMMAND_SIZE
@@ -141,7 +146,7 @@ async def _offer(state: DriverState, stream: Stream) -> bool:
 
 
 async def _await_room(stream: Stream) -> None:
-    if stream.queue is None:
+    if stream.queue is None or not stream.backlog:
         await Pause()
         return
     needed = stream.backlog[0].nbytes // WORK_COMMAND_SIZE

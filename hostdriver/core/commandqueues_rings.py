@@ -67,7 +67,7 @@ async def _idle_stream(state: DriverState, device: int) -> Stream | None:
         if stream.plan.device != device or stream.queue is None or stream.is_pushing:
             continue
         try:
-            idle = await is_done(stream, stream.issued)
+            idle = await is_done(state, stream, stream.issued)
         except ZeError:
             continue
         if idle and _is_free(stream):

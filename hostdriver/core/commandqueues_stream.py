@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, final
+from typing import TYPE_CHECKING, NamedTuple, Protocol, final
 
 from firmware.abi.ids import WORK_COMMAND_SIZE
 from hostdriver.core.results import ZeError
@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 
     from firmware.abi.control import QueueKind
     from firmware.abi.replies import QueueCreated
+
+
+class WorkContext(Protocol):
+    """What work counts for: the application's context."""
+
+    faulted: str
+    """Why work of it failed once, in words; empty while none did."""
 
 
 class StreamPlan(NamedTuple):
@@ -29,8 +36,8 @@ class StreamPlan(NamedTuple):
     """A priority of the device."""
     is_synchronous: bool
     """Whether calls return when their work is done."""
-    context: object
-    """What its work counts for: the application's context."""
+    context: WorkContext
+    """What its work counts for."""
 
 
 @final
@@ -99,10 +106,3 @@ class Stream:
             raise AssertionError(
                 f"{self.name}: {waiting} commands wait, {self.issued - self.entered} should"
             )
-
-
-def stop_stream(stream: Stream, error: ZeError) -> None:
-    """Note that nothing of a stream runs any more, and why; the first reason stays."""
-    if stream.failure is None:
-        stream.failure = error
-    stream.backlog.clear()

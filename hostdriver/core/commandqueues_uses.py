@@ -20,7 +20,7 @@ async def users_of(state: DriverState, allocation: int) -> list[tuple[Stream, in
         if number <= stream.done or stream.failure is not None:
             continue
         try:
-            if not await is_done(stream, number):
+            if not await is_done(state, stream, number):
                 found.append((stream, number))
         except ZeError:
             # It stopped just now: nothing of it runs any more.
@@ -35,7 +35,7 @@ async def wait_for_users(state: DriverState, allocation: int) -> None:
     """
     for stream, number in await users_of(state, allocation):
         try:
-            await wait_until(stream, number, None)
+            await wait_until(state, stream, number, None)
         except ZeError:
             continue
 
@@ -46,7 +46,7 @@ async def count_unfinished(state: DriverState, context: object) -> int:
     for stream in list(state.streams.values()):
         if stream.plan.context is context and stream.failure is None:
             try:
-                count += not await is_done(stream, stream.issued)
+                count += not await is_done(state, stream, stream.issued)
             except ZeError:
                 continue
     return count

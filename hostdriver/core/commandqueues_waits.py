@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hostdriver.core.commandqueues_stream import stop_stream
+from hostdriver.core.commandqueues_failures import stop_stream
 from hostdriver.core.faulttext import work_failed
 from hostdriver.core.questions import Clock, Faults, Pause, WaitWord
 from hostdriver.core.queue import word_of
 
 if TYPE_CHECKING:
     from hostdriver.core.commandqueues_stream import Stream
+    from hostdriver.core.state import DriverState
 
 
-async def is_done(stream: Stream, number: int) -> bool:
+async def is_done(state: DriverState, stream: Stream, number: int) -> bool:
     """Whether a command is done; looks, and never waits.
 
     Raises:
         ZeError: the stream stopped before (DEVICE_LOST).
     """
-    return stream.done >= number or await wait_until(stream, number, 0.0)
+    return stream.done >= number or await wait_until(state, stream, number, 0.0)
 
 
-async def wait_until(stream: Stream, number: int, timeout_seconds: float | None) -> bool:
+async def wait_until(
+    state: DriverState, stream: Stream, number: int, timeout_seconds: float | None
+) -> bool:
     """Wait until a command is done; return False when the time is up, which changes nothing.
 
     Raises:
@@ -46,17 +49,17 @@ async def wait_until(stream: Stream, number: int, timeout_seconds: float | None)
         if stream.done >= number:
             break
         if waited.status:
-            await fail_stream(stream, waited.status)
+            await fail_stream(state, stream, waited.status)
             continue
         return False
     return True
 
 
-async def fail_stream(stream: Stream, status: int) -> None:
+async def fail_stream(state: DriverState, stream: Stream, status: int) -> None:
     """Note that the device queue of a stream stopped, and why."""
     queue = stream.queue
     faults = () if queue is None else await Faults(stream.plan.device, queue.queue_id)
-    stop_stream(stream, work_failed(status, faults, stream.name))
+    stop_stream(state, stream, work_failed(status, faults, stream.name), status)
 
 
 async def _await_queue(stream: Stream, timeout_seconds: float | None) -> float | None:

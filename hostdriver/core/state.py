@@ -129,6 +129,11 @@ class DriverState:
         return Profile(self.devices[0].spec.profile)
 
     @property
+    def faults_stop_contexts(self) -> bool:
+        """Whether all work of a context stops when some of it fails."""
+        return self.profile is Profile.INTEL
+
+    @property
     def emulator_id(self) -> int:
         """Number of the emulator, part of every handle."""
         return self.facts.devices[0].superblock.emulator_id
