@@ -18,13 +18,15 @@ DEFAULT_CONTEXT: Final = 1
 class ContextRecord:
     """A context: a name under which memory is used."""
 
-    __slots__ = ("devices", "is_default")
+    __slots__ = ("devices", "faulted", "is_default")
 
     def __init__(self, devices: tuple[int, ...], *, is_default: bool = False) -> None:
         self.devices = devices
         """Numbers, at the emulator, of the devices that it was made for."""
         self.is_default = is_default
         """Whether it is the driver's own, which nobody destroys."""
+        self.faulted = ""
+        """Why work of it failed once, in words; empty while none did."""
 
 
 @final

@@ -53,7 +53,7 @@ def _stop(state: DriverState, stream: Stream, error: ZeError, status: int) -> No
 def _signals(commands: memoryview) -> Iterator[FenceWrite]:
     """Yield the commands that signal an event; not those that reset it, or note when it began."""
     for at in range(0, commands.nbytes, WORK_COMMAND_SIZE):
-        if commands[at : at + 2] == _FENCE_WRITE:
+        if bytes(commands[at : at + 2]) == _FENCE_WRITE:
             write = FenceWrite.unpack(commands, at)
             if (
                 isinstance(write, FenceWrite)

@@ -1,6 +1,6 @@
 """Queues that fail: who is told, and what goes on."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import pytest
@@ -17,7 +17,7 @@ RING = 256
 @contextmanager
 def a_fault_behind_a_full_ring(
     world: Pair, context: ze.Context, signal: ze.Event | None
-) -> Iterator[ze.CommandList]:
+) -> Generator[ze.CommandList]:
     """Append so much that the last signal waits in the driver; the first command faults."""
     (device, *_) = world.driver.devices
     broken = context.command_list_create_immediate(device)

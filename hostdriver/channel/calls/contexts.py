@@ -36,7 +36,10 @@ async def _destroy(_: DriverState, names: Names, call: Arguments) -> None:
 
 
 async def _get_status(_: DriverState, names: Names, call: Arguments) -> None:
-    for index in names.need(ContextRecord, call.handle("hContext")).devices:
+    context = names.need(ContextRecord, call.handle("hContext"))
+    if context.faulted:
+        names.result = ZeResult.ZE_RESULT_ERROR_DEVICE_LOST
+    for index in context.devices:
         status = await get_status(index)
         if status is not ZeResult.ZE_RESULT_SUCCESS:
             names.result = status
