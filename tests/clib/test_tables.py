@@ -82,3 +82,10 @@ def test_a_null_table_is_refused() -> None:
 def test_every_function_of_the_interface_is_exported() -> None:
     for name in FACTS["functions"]:
         assert getattr(DRIVER, name) is not None
+
+
+@pytest.mark.parametrize("getter", ["zetGetDeviceProcAddrTable", "zesGetDeviceProcAddrTable"])
+def test_tables_of_interfaces_without_functions_are_there_and_stay_empty(getter: str) -> None:
+    assert fill(getter, 1 << 16 | 5, 8) == (SUCCESS, [CANARY] * 16)
+    assert fill(getter, 2 << 16, 8) == (UNSUPPORTED_VERSION, [CANARY] * 16)
+    assert getattr(DRIVER, getter)(ctypes.c_uint32(1 << 16), None) == INVALID_NULL_POINTER
