@@ -9,10 +9,12 @@ from firmware.abi.extensions import Extension
 from hostdriver.api.opening import close_handle
 from hostdriver.api.validation import check_extension, check_flags, check_pointer, read_chain
 from hostdriver.core.allocations import holder_of
+from hostdriver.core.commandqueues_uses import wait_for_users
 from hostdriver.core.enums import DriverMemoryFreePolicyExtFlags
 from hostdriver.core.failures import invalid_argument, null_pointer, unsupported_enumeration
 from hostdriver.core.handles import revoke
 from hostdriver.core.releasing import unmake
+from hostdriver.core.releasing_later import is_in_backlog, unmake_later
 from hostdriver.core.results import Refusal, failed
 from hostdriver.core.state import Profile
 
@@ -66,12 +68,30 @@ async def _free(state: DriverState, pointer: int, mode: ReleaseMode) -> None:
         await close_handle(state, pointer)
         return
     allocation = check_allocation(state, pointer)
+    if mode is ReleaseMode.WAIT:
+        await _await_users(state, allocation)
+    elif is_in_backlog(state, allocation):
+        await unmake_later(state, allocation)
+        await _put_handle(state, allocation)
+        return
     try:
         await unmake(state, allocation, mode)
     except Refusal as refusal:
         doing = f"the memory at {allocation.start:#x} cannot be freed"
         raise failed(refusal, doing) from refusal
     await _put_handle(state, allocation)
+
+
+async def _await_users(state: DriverState, allocation: Allocation) -> None:
+    """Wait until no queue of this process has work that names an allocation; nobody else frees it.
+
+    An interrupt leaves it as it was.
+    """
+    allocation.leaving = True
+    try:
+        await wait_for_users(state, allocation.id)
+    finally:
+        allocation.leaving = False
 
 
 def check_allocation(state: DriverState, pointer: int) -> Allocation:

@@ -109,6 +109,8 @@ class DriverState:
     """Imports of the application's memory that overlap an allocation (profile `intel`)."""
     deferred: list[DeferredPlace] = field(default_factory=list[DeferredPlace])
     """Addresses of memory that was freed while work used it."""
+    leaving: list[Allocation] = field(default_factory=list[Allocation])
+    """Memory that was freed while a backlog named it; it goes when the devices have all of that."""
     imports: IntervalMap[Import] = field(default_factory=IntervalMap[Import])
     exports: ExportTable = field(default_factory=ExportTable)
     physical: dict[int, PhysicalObject] = field(default_factory=dict[int, PhysicalObject])
