@@ -4,7 +4,7 @@
 
 #include "handles.h"
 
-enum { TAGGED = 16, MOST_LINKS = 64 };
+enum { TAGGED = 16, MOST_LINKS = 64, MOST_ELEMENTS = 1 << 13 };
 
 typedef struct {
     uint32_t tag;
@@ -186,8 +186,8 @@ static ze_result_t put_argument(emuzero_slot *slot, const emuzero_function *func
         emuzero_put(slot, pointer == NULL ? 0 : load(pointer, param->size));
         break;
     default:
-        /* Nothing but whether it is wanted, and how much room there is. */
-        emuzero_put(slot, pointer == NULL ? 0 : count);
+        /* Nothing but whether it is wanted, and how much room there is: more than fits is no use. */
+        emuzero_put(slot, pointer == NULL ? 0 : count < MOST_ELEMENTS ? count : MOST_ELEMENTS);
     }
     return ZE_RESULT_SUCCESS;
 }

@@ -29,6 +29,9 @@ int main(void)
     count = 3;
     DO(zeDeviceGet(drivers[0], &count, devices));
     REQUIRE(count == 2 && devices[1] != NULL && devices[2] == NULL);
+    count = UINT32_MAX;
+    DO(zeDeviceGet(drivers[0], &count, devices));
+    REQUIRE(count == 2 && devices[2] == NULL);
 
     DO(zeDriverGetApiVersion(drivers[0], &version));
     REQUIRE(version == ZE_MAKE_VERSION(1, 18));
