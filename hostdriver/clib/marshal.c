@@ -4,7 +4,7 @@
 
 #include "handles.h"
 
-enum { TAGGED = 16, MOST_LINKS = 64, MOST_ELEMENTS = 1 << 13 };
+enum { TAGGED = 16, CHAIN_ROOM = 256, MOST_LINKS = 64, MOST_ELEMENTS = 1 << 13 };
 
 typedef struct {
     uint32_t tag;
@@ -149,6 +149,7 @@ static ze_result_t put_argument(emuzero_slot *slot, const emuzero_function *func
 {
     void *pointer = (void *)(uintptr_t)value;
     uint64_t count = count_of(function, arguments, param);
+    uint64_t fit;
 
     switch (param->kind) {
     case EMUZERO_KIND_VALUE:
@@ -172,8 +173,12 @@ static ze_result_t put_argument(emuzero_slot *slot, const emuzero_function *func
         put_chain(slot, pointer);
         break;
     case EMUZERO_KIND_STRUCTURES:
-    case EMUZERO_KIND_STRUCTURES_OUT:
         put_structures(slot, param, pointer, count);
+        break;
+    case EMUZERO_KIND_STRUCTURES_OUT:
+        /* Whoever offers a large array gets as many as one reply holds. */
+        fit = (slot->capacity - slot->position) / (param->size + CHAIN_ROOM);
+        put_structures(slot, param, pointer, count < fit ? count : fit);
         break;
     case EMUZERO_KIND_STRUCTURE:
     case EMUZERO_KIND_STRUCTURE_OUT:

@@ -36,6 +36,11 @@ static void check_counted_query(void)
     DO(zeDriverGetExtensionProperties(the_driver, &again, extensions));
     REQUIRE(again == 2 && extensions[1].name[0] && !extensions[2].name[0]);
     free(extensions);
+    extensions = calloc(4096, sizeof(*extensions));
+    again = 4096;
+    DO(zeDriverGetExtensionProperties(the_driver, &again, extensions));
+    REQUIRE(again == count);
+    free(extensions);
 }
 
 static void check_tags(void)
