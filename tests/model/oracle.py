@@ -257,7 +257,12 @@ class Process:
         """Return the error of getting a handle for a window."""
         if not size:
             return "INVALID_SIZE"
-        if any(o.pointer < start + size and start < o.pointer + o.size for o in self.openings):
+        # Whole pages were opened, also where the window covers a part of the first and last.
+        if any(
+            o.pointer // GRANULE * GRANULE < start + size
+            and start < -(-(o.pointer + o.size) // GRANULE) * GRANULE
+            for o in self.openings
+        ):
             return INVALID
         if any(a.start < start + size and start < a.end for a in self.allocations):
             return INVALID
