@@ -111,7 +111,7 @@ def _runs(memory: Vram, root: int, start: int, stop: int) -> Iterator[tuple[Numb
 
     block: list[Segment] = []
     size = 0
-    for segment in segments(memory.words, root, start, stop, follow):
+    for segment in segments(memory, root, start, stop, follow):
         block.append(segment)
         size += segment.entries
         if size >= _BLOCK:

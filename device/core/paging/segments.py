@@ -6,20 +6,47 @@ page divided by that.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from device.core.paging.bits import ALL_BITS, PAGE_SHIFTS, SLOT_MASK, VALID_LEAF
+from device.core.paging.bits import (
+    ALL_BITS,
+    DIRECTORY,
+    NOT_FRAME,
+    PAGE_SHIFTS,
+    SLOT_MASK,
+    VALID_LEAF,
+)
 from firmware.abi.paging import ROOT_LEVEL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from device.core.paging.bits import Entries
     from device.core.paging.store import TableStore
 
     Follow: TypeAlias = Callable[[int, int], int]
-    """Word index of the table that an entry leads to, given level and entry; negative if none."""
+    """Word index of the table that an entry leads to, given level and entry; negative if none.
+
+    Only directory entries lead anywhere.
+    """
+_FEW: Final = 32
+"""So many entries are looked at one by one faster than all at once."""
+
+
+class Words(Protocol):
+    """Memory with tables in it, as words in two views."""
+
+    @property
+    def words(self) -> memoryview:
+        """For single loads."""
+        ...
+
+    @property
+    def entries(self) -> Entries:
+        """For numpy."""
+        ...
 
 
 class Segment(NamedTuple):
@@ -32,9 +59,7 @@ class Segment(NamedTuple):
     entries: int
 
 
-def segments(
-    words: memoryview, root: int, start: int, stop: int, follow: Follow
-) -> Iterator[Segment]:
+def segments(memory: Words, root: int, start: int, stop: int, follow: Follow) -> Iterator[Segment]:
     """Yield the segments that cover pages `start` to `stop`, in order.
 
     The first and the last may begin before and end behind the range. Leaves of a segment may be
@@ -48,16 +73,16 @@ def segments(
         if unit != (stop - 1) >> shift:
             break
         word = table + (unit & SLOT_MASK)
-        table = follow(level, words[word])
+        table = follow(level, memory.words[word])
         if table < 0:
             yield Segment(level, word, unit, 1)
             return
         level -= 1
-    yield from _below(words, level, table, start, stop, follow)
+    yield from _below(memory, level, table, start, stop, follow)
 
 
 def _below(
-    words: memoryview, level: int, table: int, start: int, stop: int, follow: Follow
+    memory: Words, level: int, table: int, start: int, stop: int, follow: Follow
 ) -> Iterator[Segment]:
     shift = PAGE_SHIFTS[level]
     unit = start >> shift
@@ -65,19 +90,27 @@ def _below(
     word = table + (unit & SLOT_MASK)
     begin = 0
     if level:
-        slots: list[int] = words[word : word + count].tolist()
-        for slot, entry in enumerate(slots):
-            child = follow(level, entry)
+        for slot in _may_lead_on(memory, word, count):
+            child = follow(level, memory.words[word + slot])
             if child < 0:
                 continue
             if begin < slot:
                 yield Segment(level, word + begin, unit + begin, slot - begin)
             low = max(start, (unit + slot) << shift)
             high = min(stop, (unit + slot + 1) << shift)
-            yield from _below(words, level - 1, child, low, high, follow)
+            yield from _below(memory, level - 1, child, low, high, follow)
             begin = slot + 1
     if begin < count:
         yield Segment(level, word + begin, unit + begin, count - begin)
+
+
+def _may_lead_on(memory: Words, word: int, count: int) -> Iterable[int]:
+    """Return which of neighbouring entries may lead to a table; the others certainly do not."""
+    if count <= _FEW:
+        return range(count)
+    onward = (memory.entries[word : word + count] & NOT_FRAME) == DIRECTORY
+    found: list[int] = np.flatnonzero(onward).tolist()
+    return found
 
 
 def first_used(store: TableStore, start: int, stop: int) -> int:
@@ -100,7 +133,7 @@ def _first(
     store: TableStore, start: int, stop: int, mask: int, wanted: int, *, equal: bool
 ) -> int | None:
     """Return the first page where the bits of `mask` are as wanted (or are not, if not `equal`)."""
-    for level, word, unit, count in segments(store.words, store.root, start, stop, store.child):
+    for level, word, unit, count in segments(store, store.root, start, stop, store.child):
         if count == 1:
             slot = 0
             if (store.words[word] & mask == wanted) != equal:

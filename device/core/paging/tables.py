@@ -234,7 +234,7 @@ class PageTables:
         self._split_at([page for bounds in ranges for page in bounds[:2]])
         for start, stop, rights in ranges:
             bits = rights << RIGHTS_SHIFT
-            for segment in segments(store.words, store.root, start, stop, store.child):
+            for segment in segments(store, store.root, start, stop, store.child):
                 if segment.entries == 1:
                     # A list may have very many single pages.
                     store.words[segment.word] = store.words[segment.word] & NOT_RIGHTS | bits
