@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 class FencePools:
     """Makes, shares and closes the fence pools of one device's clients.
 
-    Owner: the device. Invariants: a pool lives while a client, of any device, has it or a token
-    opens it; numbers of pools are never used twice. It keeps nothing itself: what a client has
-    stands with the client, and goes with it.
+    Owner: the device. Invariants: a pool lives while a client, of any device, has it, a token opens
+    it, or a queue that waited in it has not gone on; numbers of pools are never used twice. It
+    keeps nothing itself: what a client has stands with the client, and goes with it.
     """
 
     __slots__ = ("_configuration", "_live", "_memory", "_numbers", "_scheduler", "_tokens")

@@ -133,6 +133,24 @@ def test_a_pool_that_a_queue_waits_in_is_not_closed(pair: DevicePair, client: Ra
     refused(client, FencePoolClose(request=0, pool=made.pool), Status.IN_USE)
 
 
+def test_a_pool_may_go_before_the_queue_that_it_released_goes_on(
+    pair: DevicePair, client: RawClient
+) -> None:
+    made = make(client)
+    space = client.space()
+    waiting, signalling = client.queue(space), client.queue(space)
+    client.submit(waiting, wait_for(made.pool, 0, 1))
+    pair.step()
+    client.submit(signalling, signal(made.pool, 0, 1))
+    pair.device.work(pair.now)
+
+    client.call(FencePoolClose(request=0, pool=made.pool))
+
+    assert client.header(waiting.header).completed == 1
+    assert not pair.system_memory.open_files
+    pair.device.check()
+
+
 def test_what_does_not_exist_is_refused(client: RawClient) -> None:
     made = make(client)
     refused(client, FencePoolCreate(request=0, slot_count=0), Status.BAD_RANGE)

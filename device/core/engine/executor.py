@@ -165,8 +165,13 @@ class Executor:
         queue.waits += 1
 
         def until_reached() -> Job:
-            yield hold
-            is_reached(hold)
+            # Between the release of this queue and its turn its client may close the pool.
+            hold.pool.hold()
+            try:
+                yield hold
+                is_reached(hold)
+            finally:
+                hold.pool.drop()
 
         return until_reached()
 
