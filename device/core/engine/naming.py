@@ -8,7 +8,8 @@ import numpy as np
 
 from device.core.engine.steps import Activity
 from firmware.abi.batch import decode_many
-from firmware.abi.work import WORK_COMMANDS, Copy, FenceTimes, WorkCommand, WorkFlags
+from firmware.abi.ids import WORK_COMMAND_SIZE
+from firmware.abi.work import WORK_COMMANDS, FenceTimes, WorkCommand, WorkFlags
 from firmware.link.errors import BadTail
 
 if TYPE_CHECKING:
@@ -33,23 +34,26 @@ _CLIENT_FLAG: Final = {
 class _Side(NamedTuple):
     """One operand of a kind of command."""
 
-    record: type[WorkCommand]
     field: str
     size: str | int
     """Field of its size, or its size."""
 
 
-def _sides() -> Iterator[_Side]:
-    for record in WORK_COMMANDS.values():
-        fields = {field.name for field in record.FIELDS}
-        fixed = _FIXED.get(record, _WORD)
-        size = next((name for name in ("size_bytes", "width") if name in fields), fixed)
-        for field in ("source", "destination", "address"):
-            if field in fields:
-                yield _Side(record, field, size)
+def _sides_of(record: type[WorkCommand]) -> Iterator[_Side]:
+    fields = {field.name for field in record.FIELDS}
+    fixed = _FIXED.get(record, _WORD)
+    size = next((name for name in ("size_bytes", "width") if name in fields), fixed)
+    for field in ("source", "destination", "address"):
+        if field in fields:
+            yield _Side(field, size)
 
 
-_SIDES: Final = tuple(_sides())
+_SIDES: Final = {
+    opcode: (record, sides)
+    for opcode, record in WORK_COMMANDS.items()
+    if (sides := tuple(_sides_of(record)))
+}
+"""Record and operands of each kind of command, by its opcode, which fits into one byte."""
 
 
 def last_naming(queue: WorkQueue, va: int, size: int) -> int:
@@ -79,23 +83,28 @@ def last_naming(queue: WorkQueue, va: int, size: int) -> int:
 
 def _names(entries: bytes, first: int, end: int) -> NDArray[np.bool_]:
     """Return for each entry whether it names an address of [first, end)."""
-    heads = decode_many(Copy, entries)
-    opcodes, flags = heads["opcode"], heads["flags"]
-    named = np.zeros(len(heads), np.bool_)
-    for side in _SIDES:
-        which = opcodes == int(side.record.OPCODE)
-        if not which.any():
-            continue
-        if side.field in _CLIENT_FLAG:
-            # The client's own addresses, which no page table maps.
-            which &= flags & _CLIENT_FLAG[side.field] == 0
-        rows = decode_many(side.record, entries)
-        start = rows[side.field]
-        length = _length(rows, side)
-        behind = start + length
-        # What passes the end of the addresses faults; it counts as naming everything from there on.
-        reaches = (behind > np.uint64(first)) | (behind < start)
-        named |= which & (start < np.uint64(end)) & reaches & (length > 0)
+    named = np.zeros(len(entries) // WORK_COMMAND_SIZE, np.bool_)
+    # Rings hold a kind or two, and each step below takes a microsecond: no others are looked for.
+    for opcode in _SIDES.keys() & set(entries[::WORK_COMMAND_SIZE]):
+        record, sides = _SIDES[opcode]
+        rows = decode_many(record, entries)
+        which = rows["opcode"] == opcode
+        for side in sides:
+            named |= which & _side_names(rows, side, first, end)
+    return named
+
+
+def _side_names(rows: Rows, side: _Side, first: int, end: int) -> NDArray[np.bool_]:
+    """Return for each row whether one of its operands has an address of [first, end)."""
+    start = rows[side.field]
+    length = _length(rows, side)
+    behind = start + length
+    # What passes the end of the addresses faults; it counts as naming everything from there on.
+    reaches = (behind > np.uint64(first)) | (behind < start)
+    named = (start < np.uint64(end)) & reaches & (length > 0)
+    if side.field in _CLIENT_FLAG:
+        # The client's own addresses, which no page table maps.
+        named &= rows["flags"] & _CLIENT_FLAG[side.field] == 0
     return named
 
 
