@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, final
 
 from device.core.errors import DeviceError
 from device.shell.connection import Connection
-from firmware.abi.handshake import HandshakeStatus
-from firmware.link.handshake import Agreement, Offer, name_in
+from device.shell.refusals import refusal_of
+from firmware.link.errors import Refused
+from firmware.link.handshake import Agreement, Offer, explain, name_in
 from firmware.link.inprocess import LocalLink
 from firmware.link.programs import LocalAttachment
 
@@ -56,16 +57,17 @@ class LocalDevices:
         agreement = Agreement(
             offer=offer, hello=hello, abi_minor=offer.abi_minor, features=features
         )
-        link, descriptor = LocalLink.shared(device.segment_plan.size, pid)
         with contextlib.ExitStack() as undo:
-            undo.callback(os.close, descriptor)
-            undo.callback(link.close)
-            connection = Connection(link.end, name_in(hello), features, self._memory)
             try:
+                link, descriptor = LocalLink.shared(device.segment_plan.size, pid)
+                undo.callback(os.close, descriptor)
+                undo.callback(link.close)
+                connection = Connection(link.end, name_in(hello), features, self._memory)
                 number = device.attach(connection, hello.purpose, self._clock(), features=features)
             except DeviceError as error:
-                refusal = offer.refuse(HandshakeStatus.FULL, error.detail)
-                return LocalAttachment(link.welcome(refusal, hello, _rest), descriptor, _nothing)
+                refusal = refusal_of(error, offer)
+                text = explain(refusal, hello)
+                raise Refused(refusal.status, refusal.detail, text) from error
             attached = self._pump.attach(index, number, connection)
             undo.pop_all()
         end = link.welcome(agreement.welcome(link.end.segment.size, number), hello, _rest)
@@ -84,7 +86,3 @@ class LocalDevices:
 def _rest() -> bool:
     """Let no device work: the pump does."""
     return False
-
-
-def _nothing() -> None:
-    """Detach nobody."""

@@ -10,9 +10,9 @@ import trio
 
 from device.core.errors import DeviceError
 from device.shell.connection import Connection
+from device.shell.refusals import refusal_of
 from firmware.abi.handshake import HandshakeStatus, Purpose, Welcome
-from firmware.abi.status import Status
-from firmware.link.errors import LinkError
+from firmware.link.errors import LinkError, Refused
 from firmware.link.handshake import Offer, examine, name_in
 from firmware.link.server import Attachment, is_same_user, receive_hello, refuse
 
@@ -156,7 +156,7 @@ class Server:
         try:
             plan = self._devices[agreement.hello.device_index].segment_plan
         except DeviceError as error:
-            refuse(connection, self._refusal(error))
+            refuse(connection, refusal_of(error, self._offer))
             return False
         if agreement.hello.purpose is Purpose.PROGRAM:
             return self._accept_program(connection, agreement)
@@ -169,6 +169,9 @@ class Server:
             return False
         try:
             self._programs.accept(connection, agreement)
+        except Refused as refused:
+            refuse(connection, self._offer.refuse(refused.status, refused.detail))
+            return False
         except (LinkError, OSError):
             refuse(connection, self._offer.refuse(HandshakeStatus.FULL))
             return False
@@ -193,7 +196,7 @@ class Server:
                 abi_minor=agreement.abi_minor,
             )
         except DeviceError as error:
-            attachment.refuse(self._refusal(error))
+            attachment.refuse(refusal_of(error, self._offer))
             return False
         try:
             attached = self._pump.attach(hello.device_index, client_id, client)
@@ -207,8 +210,3 @@ class Server:
             self._pump.detach(attached)
             raise
         return True
-
-    def _refusal(self, error: DeviceError) -> Welcome:
-        not_running = error.status is Status.DEVICE_LOST
-        status = HandshakeStatus.NOT_RUNNING if not_running else HandshakeStatus.FULL
-        return self._offer.refuse(status, error.detail)
