@@ -190,11 +190,6 @@ class Intervals(Generic[B]):
             sizes[-1] = min(sizes[-1], end - starts[-1])
         return starts, sizes, backings, offsets
 
-    def first_inside(self, start: int, size: int) -> int | None:
-        """Return the first address of a range that lies in an interval, or None."""
-        starts = self.columns_inside(start, size)[0]
-        return starts[0] if starts else None
-
     def remove(self, start: int, size: int) -> None:
         """Clear a range; intervals across its edges keep the rest."""
         if self._sizes.get(start) == size:

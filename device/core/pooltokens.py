@@ -21,9 +21,6 @@ class PoolTokens:
     def __init__(self) -> None:
         self._live: dict[bytes, FencePool] = {}
 
-    def __len__(self) -> int:
-        return len(self._live)
-
     def add(self, token: bytes, pool: FencePool) -> None:
         """Let a pool be opened."""
         pool.hold()

@@ -20,10 +20,6 @@ class ReleaseCount:
         self.last = 0
         """Number of the last release that had to wait."""
 
-    def __len__(self) -> int:
-        """Return how many are under way."""
-        return len(self._under_way)
-
     @property
     def done(self) -> int:
         """Greatest number up to which every release is done."""

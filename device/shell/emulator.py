@@ -207,12 +207,3 @@ async def _end_on_signal(signals: AsyncIterator[int], scope: trio.CancelScope) -
     async for _ in signals:
         scope.cancel()
         return
-
-
-async def run_emulator(config: EmulatorConfig, *, ready: Callable[[], None]) -> None:
-    """Run an emulator from start to end; see `Emulator` for what it raises."""
-    emulator = Emulator(config)
-    try:
-        await emulator.run(ready=ready)
-    finally:
-        emulator.close()

@@ -198,13 +198,16 @@ class Pump:
     def _carry_out(self, index: int, effects: list[Effect]) -> None:
         """Do what a device asks for; clients are told before anything else happens to them."""
         notices: dict[int, list[Notify]] = {}
+        slots: list[WakeSlot] = []
         others: list[RunChunk | WakeAt | Disconnect | Halted] = []
         for effect in effects:
             if isinstance(effect, Notify):
                 notices.setdefault(effect.client_id, []).append(effect)
-            elif not isinstance(effect, WakeSlot):
+            elif isinstance(effect, WakeSlot):
+                slots.append(effect)
+            else:
                 others.append(effect)
-        wake_slots([effect for effect in effects if isinstance(effect, WakeSlot)])
+        wake_slots(slots)
         for client_id, told in notices.items():
             attached = self._roster.find(index, client_id)
             if attached is not None and attached.notifier.notify(told):

@@ -18,3 +18,4 @@ class PumpStatistics:
     spins: int
     """Times it polled before that."""
     clients: int
+    """Clients attached now."""

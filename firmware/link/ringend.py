@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
@@ -25,7 +26,7 @@ class RingStatistics:
     """Entries that the peer has been told of (u32)."""
 
 
-class RingEnd:
+class RingEnd(ABC):
     """What both ends have: the ring's memory, and the numbers that hot paths need ready made."""
 
     __slots__ = (
@@ -74,6 +75,6 @@ class RingEnd:
         self._head_at = (header_offset + HEAD) >> 2
         self._begin(start)
 
+    @abstractmethod
     def _begin(self, start: int) -> None:
         """Set every index of this end, without storing anything."""
-        raise NotImplementedError
