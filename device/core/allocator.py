@@ -135,10 +135,12 @@ class Allocator:
         The client may have unmapped parts of it while it waited, or mapped it elsewhere; then it
         keeps the object.
         """
+        # What stands where it stood: whole mappings, so that no large page is split, which could
+        # fail, and nobody would be there to be told.
         spans = [
             Span(piece.start, piece.size)
             for piece in space.mappings.inside(*span)
-            if piece.backing is memory
+            if piece.backing is memory and piece.start - piece.offset == span.va
         ]
         acknowledgement = self._mapper.clear(space, spans)[1] if spans else AT_ONCE
         if not memory.mapping_count:

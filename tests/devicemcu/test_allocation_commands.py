@@ -338,6 +338,24 @@ def test_client_that_unmaps_or_moves_what_it_releases_harms_nobody() -> None:
     assert is_done(bench.client.destroy(two))
 
 
+def test_client_that_maps_what_it_releases_across_its_end_keeps_that() -> None:
+    bench = Bench(16 << 20)
+    size = (4 << 20) + SIZE
+    number = bench.allocated(size=size)
+    bench.submit_behind_a_fence(fill(VA))
+    bench.client.ask(bench.release(number, size=size), Released)
+    bench.client.unmap(bench.vmid, VA, size)
+    # A page of 2 MiB across the end of the released range, and no memory to split it.
+    pages = bench.client.map(bench.vmid, VA + (2 << 20), size, number)
+    bench.client.object(bench.free)
+
+    bench.open_fence()
+
+    bench.pair.device.check()
+    assert bench.client.unmap(bench.vmid, VA + (2 << 20), size) == pages
+    assert is_done(bench.client.destroy(number))
+
+
 def test_client_that_dies_before_its_releases_leaves_nothing() -> None:
     bench = Bench()
     other = bench.pair.attach()
