@@ -4,7 +4,6 @@ from firmware.abi.extensions import Extension
 from hostdriver.api.command_list_handle import CommandList
 from hostdriver.api.command_queue_handle import CommandQueue
 from hostdriver.api.command_structures import (
-    INFINITE,
     CommandListDesc,
     CommandQueueDesc,
     CopyRegion,
@@ -122,6 +121,7 @@ from hostdriver.core.query_enums import (
 )
 from hostdriver.core.reservations import AccessRun
 from hostdriver.core.results import ZeError, ZeResult
+from hostdriver.core.timeouts import INFINITE
 from hostdriver.core.work_enums import (
     CommandListFlags,
     CommandQueueFlags,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from hostdriver.api import command_queue
 from hostdriver.api.command_queue import check_alive
+from hostdriver.api.command_structures import CommandListDesc, CommandQueueDesc
 from hostdriver.api.queue_groups import check_queue
 from hostdriver.api.validation import check_flags, read_chain
 from hostdriver.core.commandlists import CommandList, is_running
@@ -25,7 +26,6 @@ from hostdriver.core.work_enums import CommandListFlags
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from hostdriver.api.command_structures import CommandListDesc
     from hostdriver.core.commandlists_sync import SyncPoint
     from hostdriver.core.state import DriverState
 
@@ -108,6 +108,35 @@ async def host_synchronize(state: DriverState, target: Target, nanoseconds: int)
     if not isinstance(target, Stream):
         raise invalid_argument(f"{target.name} is not immediate: synchronize the queue instead")
     await command_queue.synchronize(state, target, nanoseconds)
+
+
+def ordinal_of(desc: CommandListDesc | CommandQueueDesc) -> int:
+    """Return the group of queues of a list, regular or immediate (zeCommandListGetOrdinal)."""
+    if isinstance(desc, CommandListDesc):
+        return desc.command_queue_group_ordinal
+    return desc.ordinal
+
+
+def regular(target: Target, desc: CommandListDesc | CommandQueueDesc) -> CommandListDesc:
+    """Return what a regular list was made with (zeCommandListGetFlags).
+
+    Raises:
+        ZeError: the list is immediate.
+    """
+    if not isinstance(desc, CommandListDesc):
+        raise invalid_argument(f"{target.name} has flags of a queue")
+    return desc
+
+
+def immediate(target: Target, desc: CommandListDesc | CommandQueueDesc) -> CommandQueueDesc:
+    """Return what an immediate list was made with (zeCommandListImmediateGetFlags and others).
+
+    Raises:
+        ZeError: the list is regular.
+    """
+    if not isinstance(desc, CommandQueueDesc):
+        raise invalid_argument(f"{target.name} is not immediate")
+    return desc
 
 
 async def append(

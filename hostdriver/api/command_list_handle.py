@@ -9,17 +9,17 @@ from hostdriver.api import command_append_events as append_events
 from hostdriver.api.command_list import Sync
 from hostdriver.api.command_queue_handle import targets_of
 from hostdriver.api.command_regions import Side
-from hostdriver.api.command_structures import INFINITE, CommandListDesc, CommandQueueDesc
 from hostdriver.api.command_unsupported import NotOffered
 from hostdriver.core.commandqueues_stream import Stream
-from hostdriver.core.failures import invalid_argument, null_handle
+from hostdriver.core.failures import null_handle
+from hostdriver.core.timeouts import INFINITE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hostdriver.api.command_list import Target
     from hostdriver.api.command_queue_handle import EventHandle
-    from hostdriver.api.command_structures import CopyRegion
+    from hostdriver.api.command_structures import CommandListDesc, CommandQueueDesc, CopyRegion
     from hostdriver.api.context import Context
     from hostdriver.api.device import Device
     from hostdriver.api.structures import ChainedDesc, UnknownDesc
@@ -79,16 +79,11 @@ class CommandList(NotOffered):
 
     def get_ordinal(self) -> int:
         """Return the group of queues that executes the list."""
-        desc = self._desc
-        if isinstance(desc, CommandListDesc):
-            return desc.command_queue_group_ordinal
-        return desc.ordinal
+        return command_list.ordinal_of(self._desc)
 
     def get_flags(self) -> int:
         """Return the flags a regular list was made with."""
-        if not isinstance(self._desc, CommandListDesc):
-            raise invalid_argument(f"{self.target.name} has flags of a queue")
-        return self._desc.flags
+        return command_list.regular(self.target, self._desc).flags
 
     def is_immediate(self) -> bool:
         """Return whether what is appended is executed at once."""
@@ -277,9 +272,7 @@ class CommandList(NotOffered):
         )
 
     def _queue_desc(self) -> CommandQueueDesc:
-        if not isinstance(self._desc, CommandQueueDesc):
-            raise invalid_argument(f"{self.target.name} is not immediate")
-        return self._desc
+        return command_list.immediate(self.target, self._desc)
 
 
 def _sync(signal: EventHandle | None, waits: Sequence[EventHandle | None]) -> Sync:

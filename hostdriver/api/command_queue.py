@@ -5,7 +5,6 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from hostdriver.api.command_structures import INFINITE
 from hostdriver.api.queue_groups import check_queue
 from hostdriver.api.validation import check_flags, read_chain
 from hostdriver.core.commandlists import execute
@@ -21,6 +20,7 @@ from hostdriver.core.failures import (
     null_handle,
     null_pointer,
 )
+from hostdriver.core.timeouts import seconds_of
 from hostdriver.core.work_enums import CommandQueueFlags, CommandQueueMode, CommandQueuePriority
 
 if TYPE_CHECKING:
@@ -126,17 +126,6 @@ async def synchronize(state: DriverState, stream: Stream, nanoseconds: int) -> N
     stream.refuse_failed()
     if not await wait_until(state, stream, number, seconds_of(nanoseconds)):
         raise not_ready(f"{stream.name} has {number - stream.done} commands that are not done")
-
-
-def seconds_of(timeout: int) -> float | None:
-    """Return a time limit in nanoseconds as a wait takes it; None is for ever.
-
-    Raises:
-        ZeError: no number of 64 bits.
-    """
-    if not 0 <= timeout <= INFINITE:
-        raise invalid_argument(f"timeout is {timeout}, which is no 64-bit number")
-    return None if timeout == INFINITE else timeout / 1e9
 
 
 def check_alive(state: DriverState, stream: Stream) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, final
 
 from hostdriver.api import command_queue
-from hostdriver.api.command_structures import INFINITE
 from hostdriver.api.event_structures import FenceDesc
 from hostdriver.api.fences import Fence, create_fence
+from hostdriver.core.timeouts import INFINITE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

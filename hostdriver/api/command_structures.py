@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 NO_QUEUE_FLAGS: Final = CommandQueueFlags(0)
 NO_LIST_FLAGS: Final = CommandListFlags(0)
-INFINITE: Final = (1 << 64) - 1
-"""A time limit that never comes (UINT64_MAX)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,7 @@ from hostdriver.api.events import Event
 from hostdriver.api.validation import check_device
 from hostdriver.core import eventhandles, eventpools
 from hostdriver.core.eventpools import PoolTraits
-from hostdriver.core.failures import (
-    invalid_argument,
-    invalid_size,
-    invalid_synchronization_object,
-)
+from hostdriver.core.failures import invalid_size
 from hostdriver.core.work_enums import EventPoolFlags
 
 if TYPE_CHECKING:
@@ -54,7 +50,7 @@ class EventPool:
         trace: TracebackType | None,
     ) -> None:
         if not self.record.gone:
-            self._end()
+            self._context.driver.run(lambda state: eventpools.end_event_pool(state, self.record))
 
     def __repr__(self) -> str:
         return f"<EventPool: {self.record.name}>"
@@ -65,9 +61,7 @@ class EventPool:
         Raises:
             ZeError: it was opened: it is closed instead; it has events (HANDLE_OBJECT_IN_USE).
         """
-        if self.record.is_opened:
-            raise invalid_argument(f"{self.record.name} was opened: close it")
-        self._end()
+        self._context.driver.run(lambda state: eventpools.destroy_event_pool(state, self.record))
 
     def close_ipc_handle(self) -> None:
         """Close an opened pool (zeEventPoolCloseIpcHandle).
@@ -75,9 +69,7 @@ class EventPool:
         Raises:
             ZeError: it was not opened; it has events (HANDLE_OBJECT_IN_USE).
         """
-        if not self.record.is_opened:
-            raise invalid_argument(f"{self.record.name} was not opened from a handle")
-        self._end()
+        self._context.driver.run(lambda state: eventpools.close_event_pool(state, self.record))
 
     def event_create(self, desc: EventDesc | None = FIRST_EVENT) -> Event:
         """Make an event of the pool (zeEventCreate).
@@ -100,17 +92,9 @@ class EventPool:
         Raises:
             ZeError: it was made without the IPC flag (INVALID_SYNCHRONIZATION_OBJECT).
         """
-
-        async def get(state: DriverState) -> bytes:
-            self.record.check(state)
-            shared = self.record.shared
-            if shared is None or self.record.is_opened:
-                raise invalid_synchronization_object(
-                    f"{self.record.name} was made without the IPC flag"
-                )
-            return await eventhandles.get_pool_handle(state, self.record, shared)
-
-        return self._context.driver.run(get)
+        return self._context.driver.run(
+            lambda state: eventhandles.get_pool_handle(state, self.record)
+        )
 
     def get_context_handle(self) -> Context:
         """Return the context it was made or opened in (zeEventPoolGetContextHandle)."""
@@ -121,9 +105,6 @@ class EventPool:
         """Return the flags it was made with (zeEventPoolGetFlags)."""
         self._context.driver.glance(self.record.check)
         return self.record.traits.flags
-
-    def _end(self) -> None:
-        self._context.driver.run(lambda state: end_pool(state, self.record))
 
 
 async def create_pool(
@@ -163,16 +144,3 @@ async def open_pool(state: DriverState, handle: bytes) -> eventpools.EventPool:
     return eventpools.enter_pool(
         state, eventpools.EventPool(state.next_id(), traits, shared, is_opened=True)
     )
-
-
-async def end_pool(state: DriverState, pool: eventpools.EventPool) -> None:
-    """End a pool with its handle, put or not.
-
-    Raises:
-        ZeError: see `eventpools.end_event_pool`; nothing changed then.
-    """
-    await eventpools.end_event_pool(state, pool)
-    pool.gone = True
-    exported, pool.export = pool.export, None
-    if exported is not None:
-        await eventhandles.revoke(state, exported)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, final
 from hostdriver.api.event_structures import KernelTimestampData, KernelTimestampResult
 from hostdriver.api.validation import check_device
 from hostdriver.core import counters, eventpools, eventwaits
-from hostdriver.core.eventwaits import INFINITE
-from hostdriver.core.failures import invalid_argument, invalid_synchronization_object, not_ready
+from hostdriver.core.failures import invalid_argument, invalid_synchronization_object
+from hostdriver.core.timeouts import INFINITE
 
 if TYPE_CHECKING:
     from hostdriver.api.context import Context
@@ -48,25 +48,11 @@ class EventBase:
 
     def host_signal(self) -> None:
         """Signal the event (zeEventHostSignal): every wait for it ends, wherever it waits."""
-
-        def signal(state: DriverState) -> None:
-            eventpools.check_event(state, self.record)
-            self.record.check_plain("signalled by the host")
-            slot = self.record.slot
-            slot.pool.memory.signal(slot.index, 1)
-
-        self._context.driver.glance(signal)
+        self._context.driver.glance(lambda state: eventwaits.signal(state, self.record))
 
     def host_reset(self) -> None:
         """Make the event not signalled (zeEventHostReset)."""
-
-        def reset(state: DriverState) -> None:
-            eventpools.check_event(state, self.record)
-            self.record.check_plain("reset")
-            slot = self.record.slot
-            slot.pool.memory.clear(slot.index)
-
-        self._context.driver.glance(reset)
+        self._context.driver.glance(lambda state: eventwaits.reset(state, self.record))
 
     def query_status(self) -> None:
         """Do nothing when the event is signalled (zeEventQueryStatus).
@@ -74,8 +60,11 @@ class EventBase:
         Raises:
             ZeError: it is not (NOT_READY), or never will be (DEVICE_LOST).
         """
-        if not self.is_signalled():
-            raise self._context.driver.noted(not_ready(f"{self.record.name} is not signalled"))
+        if self.record.storage is None and self._context.driver.glance(self._is_reached):
+            return
+        self._context.driver.run(
+            lambda state: eventwaits.check_done(state, self.record, self._device)
+        )
 
     def is_signalled(self) -> bool:
         """Return whether the event is signalled.
@@ -83,15 +72,11 @@ class EventBase:
         Raises:
             ZeError: it never will be (DEVICE_LOST).
         """
-        record = self.record
-        if record.storage is None:
+        if self.record.storage is None:
             return self._context.driver.glance(self._is_reached)
-
-        async def look(state: DriverState) -> bool:
-            eventpools.check_event(state, record)
-            return await eventwaits.is_done(state, record, self._device)
-
-        return self._context.driver.run(look)
+        return self._context.driver.run(
+            lambda state: eventwaits.is_done(state, self.record, self._device)
+        )
 
     def host_synchronize(self, timeout: int = INFINITE) -> None:
         """Wait, at most so many nanoseconds, until it is signalled (zeEventHostSynchronize).
@@ -102,12 +87,9 @@ class EventBase:
         """
         if self.record.storage is None and self._context.driver.glance(self._is_reached):
             return
-
-        async def wait(state: DriverState) -> None:
-            eventpools.check_event(state, self.record)
-            await eventwaits.synchronize(state, self.record, self._device, timeout)
-
-        self._context.driver.run(wait)
+        self._context.driver.run(
+            lambda state: eventwaits.synchronize(state, self.record, self._device, timeout)
+        )
 
     def query_kernel_timestamp(self) -> KernelTimestampResult:
         """Return begin and end of what signalled the event (zeEventQueryKernelTimestamp).
@@ -115,18 +97,9 @@ class EventBase:
         Raises:
             ZeError: the event keeps no times; it is not signalled (NOT_READY).
         """
-
-        def times(state: DriverState) -> KernelTimestampResult:
-            record = self.record
-            eventpools.check_event(state, record)
-            record.check_times()
-            if not eventwaits.is_signalled(record.slot, record.target_value(), record.name):
-                raise not_ready(f"{record.name} is not signalled")
-            found = record.slot.pool.memory.load(record.slot.index)
-            data = KernelTimestampData(found.start_ticks, found.end_ticks)
-            return KernelTimestampResult(data, data)
-
-        return self._context.driver.glance(times)
+        found = self._context.driver.glance(lambda state: eventwaits.read_times(state, self.record))
+        data = KernelTimestampData(*found)
+        return KernelTimestampResult(data, data)
 
     def query_timestamps_exp(self, device: Device | None) -> tuple[KernelTimestampResult, ...]:
         """Return begin and end of each part of what signalled it (zeEventQueryTimestampsExp).
@@ -162,12 +135,10 @@ class EventBase:
 
     def counter_based_close_ipc_handle(self) -> None:
         """Refuse: the event was not opened."""
-        raise invalid_synchronization_object(f"{self.record.name} was not opened from a handle")
+        raise counters.not_opened(self.record)
 
     def _is_reached(self, state: DriverState) -> bool:
-        record = self.record
-        eventpools.check_event(state, record)
-        return eventwaits.is_signalled(record.slot, record.target_value(), record.name)
+        return eventwaits.is_reached(state, self.record)
 
     def _check_device(self, device: Device | None) -> None:
         index = None if device is None else device.index
@@ -193,11 +164,9 @@ class Event(EventBase):
         Raises:
             ZeError: destroyed already; a queue waits for it (HANDLE_OBJECT_IN_USE).
         """
-
-        async def end(state: DriverState) -> None:
-            eventpools.end_event(state, self.record, self._pool.record, self._index)
-
-        self._context.driver.run(end)
+        self._context.driver.run(
+            lambda state: eventpools.end_event(state, self.record, self._pool.record, self._index)
+        )
 
     def get_event_pool(self) -> EventPool:
         """Return the pool that it belongs to (zeEventGetEventPool)."""
@@ -252,19 +221,9 @@ class CounterEvent(EventBase):
             ZeError: it was not made to be shared (INVALID_SYNCHRONIZATION_OBJECT); it keeps times
                 (INVALID_ARGUMENT).
         """
-
-        async def get(state: DriverState) -> bytes:
-            eventpools.check_event(state, self.record)
-            shared = self._counter.shared
-            if shared is None or self._counter.is_opened:
-                raise invalid_synchronization_object(
-                    f"{self.record.name} was made without the IPC flag"
-                )
-            if self.record.keeps_times:
-                raise invalid_argument(f"{self.record.name} keeps times, it cannot be shared")
-            return await counters.get_counter_handle(state, self._counter, shared)
-
-        return self._context.driver.run(get)
+        return self._context.driver.run(
+            lambda state: counters.get_counter_handle(state, self._counter)
+        )
 
     def counter_based_close_ipc_handle(self) -> None:
         """Close an event that was opened (zeEventCounterBasedCloseIpcHandle).
@@ -272,13 +231,4 @@ class CounterEvent(EventBase):
         Raises:
             ZeError: it was not opened (INVALID_SYNCHRONIZATION_OBJECT).
         """
-
-        async def close(state: DriverState) -> None:
-            eventpools.check_event(state, self.record)
-            if not self._counter.is_opened:
-                raise invalid_synchronization_object(
-                    f"{self.record.name} was not opened from a handle"
-                )
-            await counters.end_counter(state, self._counter)
-
-        self._context.driver.run(close)
+        self._context.driver.run(lambda state: counters.close_counter(state, self._counter))

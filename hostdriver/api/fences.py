@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, final
 from hostdriver.api.validation import check_flags
 from hostdriver.core import eventpools, eventwaits
 from hostdriver.core.events import Event
-from hostdriver.core.eventwaits import INFINITE
-from hostdriver.core.failures import not_ready, null_pointer
-from hostdriver.core.slots import give_slot, take_slot
+from hostdriver.core.failures import null_pointer
+from hostdriver.core.slots import take_slot
+from hostdriver.core.timeouts import INFINITE
 from hostdriver.core.work_enums import FenceFlags
 
 if TYPE_CHECKING:
@@ -34,14 +34,7 @@ class Fence:
 
     def destroy(self) -> None:
         """Destroy the fence (zeFenceDestroy)."""
-
-        async def end(state: DriverState) -> None:
-            eventpools.check_idle(state, self.record)
-            self.record.gone = True
-            del state.events[self.record.id]
-            give_slot(state, self.record.slot)
-
-        self._context.driver.run(end)
+        self._context.driver.run(lambda state: eventpools.end_fence(state, self.record))
 
     def host_synchronize(self, timeout: int = INFINITE) -> None:
         """Wait, at most so many nanoseconds, until it is signalled (zeFenceHostSynchronize).
@@ -49,13 +42,9 @@ class Fence:
         Raises:
             ZeError: time is up (NOT_READY); the queue failed, or the device is gone (DEVICE_LOST).
         """
-
-        async def wait(state: DriverState) -> None:
-            record = self.record
-            eventpools.check_event(state, record)
-            await eventwaits.await_slot(record.slot, record.expected, timeout, record.name)
-
-        self._context.driver.run(wait)
+        self._context.driver.run(
+            lambda state: eventwaits.synchronize(state, self.record, 0, timeout)
+        )
 
     def query_status(self) -> None:
         """Do nothing when the fence is signalled (zeFenceQueryStatus).
@@ -63,23 +52,11 @@ class Fence:
         Raises:
             ZeError: it is not (NOT_READY), or never will be (DEVICE_LOST).
         """
-
-        def look(state: DriverState) -> None:
-            record = self.record
-            eventpools.check_event(state, record)
-            if not eventwaits.is_signalled(record.slot, record.expected, record.name):
-                raise not_ready(f"{record.name} is not signalled")
-
-        self._context.driver.glance(look)
+        self._context.driver.run(lambda state: eventwaits.check_done(state, self.record, 0))
 
     def reset(self) -> None:
         """Make the fence not signalled (zeFenceReset)."""
-
-        def clear(state: DriverState) -> None:
-            eventpools.check_event(state, self.record)
-            self.record.slot.pool.memory.clear(self.record.slot.index)
-
-        self._context.driver.glance(clear)
+        self._context.driver.glance(lambda state: eventwaits.reset(state, self.record))
 
 
 async def create_fence(state: DriverState, desc: FenceDesc | None) -> Event:

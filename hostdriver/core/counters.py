@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, final
 
 from firmware.abi.ipc import ExportKind
 from hostdriver.core.eventhandles import export, open_handle, revoke
-from hostdriver.core.eventpools import check_idle
+from hostdriver.core.eventpools import check_event, check_idle
 from hostdriver.core.events import Event
-from hostdriver.core.failures import in_use
+from hostdriver.core.failures import in_use, invalid_argument, invalid_synchronization_object
 from hostdriver.core.slots import Slot, drop_pool, give_slot, make_pool, take_slot
 
 if TYPE_CHECKING:
     from hostdriver.core.events import Storage
     from hostdriver.core.exports import OwnExport
+    from hostdriver.core.results import ZeError
     from hostdriver.core.slots import SlotPool
     from hostdriver.core.state import DriverState
 
@@ -62,14 +63,19 @@ async def make_counter(
     return Counter(event, shared)
 
 
-async def get_counter_handle(state: DriverState, counter: Counter, shared: SlotPool) -> bytes:
+async def get_counter_handle(state: DriverState, counter: Counter) -> bytes:
     """Return a handle that names the event as it is now: by the number that is expected.
 
-    `shared` is the pool that the event is shared by.
-
     Raises:
-        ZeError: no descriptor left for it; the device is lost.
+        ZeError: it was not made to be shared (INVALID_SYNCHRONIZATION_OBJECT); it keeps times
+            (INVALID_ARGUMENT); no descriptor left for it; the device is lost.
     """
+    check_event(state, counter.event)
+    shared = counter.shared
+    if shared is None or counter.is_opened:
+        raise invalid_synchronization_object(f"{counter.event.name} was made without the IPC flag")
+    if counter.event.keeps_times:
+        raise invalid_argument(f"{counter.event.name} keeps times, it cannot be shared")
     expected = counter.event.target_value()
     known = counter.exports.get(expected)
     if known is None:
@@ -98,6 +104,23 @@ async def open_counter(state: DriverState, handle: bytes, *, may_signal: bool) -
     )
     state.events[event.id] = event
     return Counter(event, shared, is_opened=True)
+
+
+async def close_counter(state: DriverState, counter: Counter) -> None:
+    """Close a counting event that was opened.
+
+    Raises:
+        ZeError: it was not (INVALID_SYNCHRONIZATION_OBJECT); see `end_counter`.
+    """
+    check_event(state, counter.event)
+    if not counter.is_opened:
+        raise not_opened(counter.event)
+    await end_counter(state, counter)
+
+
+def not_opened(event: Event) -> ZeError:
+    """Return the failure of closing an event that is no opened one."""
+    return invalid_synchronization_object(f"{event.name} was not opened from a handle")
 
 
 async def end_counter(state: DriverState, counter: Counter) -> None:

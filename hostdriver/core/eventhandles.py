@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 from firmware.abi.ipc import ExportKind, Ticket
 from firmware.abi.status import Status
 from hostdriver.core.exports import OwnExport
-from hostdriver.core.failures import in_use, invalid_argument, out_of_host_memory
+from hostdriver.core.failures import (
+    in_use,
+    invalid_argument,
+    invalid_synchronization_object,
+    out_of_host_memory,
+)
 from hostdriver.core.ipc import (
     HANDLE_SIZE,
     ByDescriptor,
@@ -75,14 +80,17 @@ async def revoke(state: DriverState, exported: OwnExport) -> None:
             raise failed(refusal, "the handle cannot be put") from refusal
 
 
-async def get_pool_handle(state: DriverState, pool: EventPool, shared: SlotPool) -> bytes:
+async def get_pool_handle(state: DriverState, pool: EventPool) -> bytes:
     """Return the one handle of an event pool; calls are counted until the last put.
 
-    `shared` is the pool of slots that it is shared by.
-
     Raises:
-        ZeError: see `export`; another thread is about to end the pool.
+        ZeError: it was made without the IPC flag, or opened (INVALID_SYNCHRONIZATION_OBJECT); see
+            `export`; another thread is about to end the pool.
     """
+    pool.check(state)
+    shared = pool.shared
+    if shared is None or pool.is_opened:
+        raise invalid_synchronization_object(f"{pool.name} was made without the IPC flag")
     if pool.export is None:
         if pool.is_busy:
             raise in_use(f"{pool.name} is used by another thread")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
 from firmware.abi.status import Status
+from hostdriver.core.eventhandles import revoke
 from hostdriver.core.events import Event
 from hostdriver.core.failures import in_use, invalid_argument
 from hostdriver.core.results import Refusal, failed
@@ -91,12 +92,34 @@ def enter_pool(state: DriverState, pool: EventPool) -> EventPool:
     return pool
 
 
+async def destroy_event_pool(state: DriverState, pool: EventPool) -> None:
+    """End a pool that this process made, with its handle; who opened it keeps it.
+
+    Raises:
+        ZeError: it was opened; see `end_event_pool`. Nothing changed.
+    """
+    if pool.is_opened:
+        raise invalid_argument(f"{pool.name} was opened: close it")
+    await end_event_pool(state, pool)
+
+
+async def close_event_pool(state: DriverState, pool: EventPool) -> None:
+    """End a pool that this process opened.
+
+    Raises:
+        ZeError: it was not opened; see `end_event_pool`. Nothing changed.
+    """
+    if not pool.is_opened:
+        raise invalid_argument(f"{pool.name} was not opened from a handle")
+    await end_event_pool(state, pool)
+
+
 async def end_event_pool(state: DriverState, pool: EventPool) -> None:
-    """End a pool, made or opened, none of whose events exists any more.
+    """End a pool, made or opened, none of whose events exists any more, with its handle.
 
     Raises:
         ZeError: it has events, or a queue or call waits for one (HANDLE_OBJECT_IN_USE); nothing
-            changed.
+            changed then.
     """
     pool.check(state)
     if pool.events:
@@ -104,20 +127,28 @@ async def end_event_pool(state: DriverState, pool: EventPool) -> None:
     shared = pool.shared
     if pool.is_busy or (shared is not None and shared.waiters):
         raise in_use(f"{pool.name} is used by another thread")
-    if shared is not None:
-        pool.is_busy = True
-        try:
-            await drop_pool(shared)
-        except Refusal as refusal:
-            if refusal.status is Status.IN_USE:
-                raise in_use(f"a queue waits for an event of {pool.name}") from refusal
-            raise failed(refusal, f"{pool.name} cannot be ended") from refusal
-        finally:
-            pool.is_busy = False
-            if not shared.numbers:
-                del state.event_pools[pool.id]
+    if shared is None:
+        await _leave(state, pool)
         return
+    pool.is_busy = True
+    try:
+        await drop_pool(shared)
+    except Refusal as refusal:
+        if refusal.status is Status.IN_USE:
+            raise in_use(f"a queue waits for an event of {pool.name}") from refusal
+        raise failed(refusal, f"{pool.name} cannot be ended") from refusal
+    finally:
+        pool.is_busy = False
+        if not shared.numbers:
+            await _leave(state, pool)
+
+
+async def _leave(state: DriverState, pool: EventPool) -> None:
     del state.event_pools[pool.id]
+    pool.gone = True
+    exported, pool.export = pool.export, None
+    if exported is not None:
+        await revoke(state, exported)
 
 
 async def make_event(state: DriverState, pool: EventPool, index: int) -> Event:
@@ -151,18 +182,26 @@ async def make_event(state: DriverState, pool: EventPool, index: int) -> Event:
     return event
 
 
-def end_event(state: DriverState, event: Event, pool: EventPool, index: int) -> None:
+async def end_event(state: DriverState, event: Event, pool: EventPool, index: int) -> None:
     """Destroy an event of a pool.
 
     Raises:
         ZeError: it was destroyed; a queue waits for it (HANDLE_OBJECT_IN_USE).
     """
-    check_idle(state, event)
-    event.gone = True
-    del state.events[event.id]
+    _end(state, event)
     del pool.events[index]
     if pool.shared is None:
         give_slot(state, event.slot)
+
+
+async def end_fence(state: DriverState, fence: Event) -> None:
+    """Destroy a fence of a queue.
+
+    Raises:
+        ZeError: it was destroyed; a queue waits for it (HANDLE_OBJECT_IN_USE).
+    """
+    _end(state, fence)
+    give_slot(state, fence.slot)
 
 
 def check_event(state: DriverState, event: Event) -> None:
@@ -186,6 +225,12 @@ def check_idle(state: DriverState, event: Event) -> None:
     waits = event.slot.pool.memory.load(event.slot.index).device_waits
     if waits:
         raise in_use(f"{waits} queues wait for {event.name}")
+
+
+def _end(state: DriverState, event: Event) -> None:
+    check_idle(state, event)
+    event.gone = True
+    del state.events[event.id]
 
 
 def _check_index(pool: EventPool, index: int) -> None:

@@ -57,6 +57,10 @@ def test_a_fence_of_a_queue_that_stopped_is_lost(context: Context) -> None:
     assert result_of(fence.query_status) is LOST
 
 
+def test_a_time_limit_is_a_64_bit_number(context: Context) -> None:
+    assert result_of(make(context, FenceDesc()).host_synchronize, -1) is INVALID
+
+
 def test_a_destroyed_fence_is_used_no_more(context: Context) -> None:
     fence = make(context, FenceDesc())
     fence.destroy()

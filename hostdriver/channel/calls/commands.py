@@ -11,7 +11,6 @@ from hostdriver.channel.names import ContextRecord
 from hostdriver.channel.work import FenceRecord, ListRecord, QueueRecord
 from hostdriver.core.commandqueues_stream import Stream
 from hostdriver.core.failures import (
-    invalid_argument,
     null_handle,
     null_pointer,
 )
@@ -102,15 +101,10 @@ async def _synchronize_list(state: DriverState, names: Names, call: Arguments) -
 
 async def _tell_list(_: DriverState, names: Names, call: Arguments) -> None:
     record = _list(names, call)
-    desc = record.desc
-    if isinstance(desc, CommandListDesc):
-        ordinal = desc.command_queue_group_ordinal
-    else:
-        ordinal = desc.ordinal
     name, value = {
         "zeCommandListGetContextHandle": ("phContext", record.context),
         "zeCommandListGetDeviceHandle": ("phDevice", record.device),
-        "zeCommandListGetOrdinal": ("pOrdinal", ordinal),
+        "zeCommandListGetOrdinal": ("pOrdinal", command_list.ordinal_of(record.desc)),
         "zeCommandListIsImmediate": ("pIsImmediate", isinstance(record.target, Stream)),
     }[call.spec.name]
     call.put(name, int(value))
@@ -118,16 +112,13 @@ async def _tell_list(_: DriverState, names: Names, call: Arguments) -> None:
 
 async def _tell_flags(_: DriverState, names: Names, call: Arguments) -> None:
     record = _list(names, call)
-    if not isinstance(record.desc, CommandListDesc):
-        raise invalid_argument(f"{record.target.name} has flags of a queue")
-    call.put("pFlags", int(record.desc.flags))
+    flags = command_list.regular(record.target, record.desc).flags
+    call.put("pFlags", int(flags))
 
 
 async def _tell_immediate(_: DriverState, names: Names, call: Arguments) -> None:
     record = _list(names, call)
-    desc = record.desc
-    if not isinstance(desc, CommandQueueDesc):
-        raise invalid_argument(f"{record.target.name} is not immediate")
+    desc = command_list.immediate(record.target, record.desc)
     name, value = {
         "zeCommandListImmediateGetFlags": ("pFlags", desc.flags),
         "zeCommandListImmediateGetIndex": ("pIndex", desc.index),

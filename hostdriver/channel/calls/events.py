@@ -14,8 +14,6 @@ from hostdriver.core import counters, eventhandles, eventpools, eventwaits
 from hostdriver.core.failures import (
     invalid_argument,
     invalid_size,
-    invalid_synchronization_object,
-    not_ready,
 )
 
 if TYPE_CHECKING:
@@ -39,21 +37,19 @@ async def _create_pool(state: DriverState, names: Names, call: Arguments) -> Non
 
 async def _destroy_pool(state: DriverState, names: Names, call: Arguments) -> None:
     number = call.handle("hEventPool")
-    pool = names.need(PoolRecord, number).pool
-    is_close = call.spec.name == "zeEventPoolCloseIpcHandle"
-    if pool.is_opened != is_close:
-        what = "was opened: close it" if pool.is_opened else "was not opened from a handle"
-        raise invalid_argument(f"{pool.name} {what}")
-    await event_pools.end_pool(state, pool)
+    await eventpools.destroy_event_pool(state, names.need(PoolRecord, number).pool)
+    names.drop(PoolRecord, number)
+
+
+async def _close_pool(state: DriverState, names: Names, call: Arguments) -> None:
+    number = call.handle("hEventPool")
+    await eventpools.close_event_pool(state, names.need(PoolRecord, number).pool)
     names.drop(PoolRecord, number)
 
 
 async def _get_pool_handle(state: DriverState, names: Names, call: Arguments) -> None:
     pool = names.need(PoolRecord, call.handle("hEventPool")).pool
-    pool.check(state)
-    if pool.shared is None or pool.is_opened:
-        raise invalid_synchronization_object(f"{pool.name} was made without the IPC flag")
-    call.put("phIpc", await eventhandles.get_pool_handle(state, pool, pool.shared))
+    call.put("phIpc", await eventhandles.get_pool_handle(state, pool))
 
 
 async def _put_pool_handle(state: DriverState, _: Names, call: Arguments) -> None:
@@ -91,45 +87,37 @@ async def _destroy(state: DriverState, names: Names, call: Arguments) -> None:
         await counters.end_counter(state, record.counter)
     else:
         pool = names.need(PoolRecord, record.pool).pool
-        eventpools.end_event(state, record.event, pool, record.place)
+        await eventpools.end_event(state, record.event, pool, record.place)
     names.drop(EventRecord, number)
 
 
 async def _host_signal(state: DriverState, names: Names, call: Arguments) -> None:
-    event = _record(state, names, call).event
-    event.check_plain("signalled by the host")
-    event.slot.pool.memory.signal(event.slot.index, 1)
+    eventwaits.signal(state, _record(names, call).event)
 
 
 async def _host_reset(state: DriverState, names: Names, call: Arguments) -> None:
-    event = _record(state, names, call).event
-    event.check_plain("reset")
-    event.slot.pool.memory.clear(event.slot.index)
+    eventwaits.reset(state, _record(names, call).event)
 
 
 async def _query(state: DriverState, names: Names, call: Arguments) -> None:
-    record = _record(state, names, call)
-    if not await eventwaits.is_done(state, record.event, record.device):
-        raise not_ready(f"{record.event.name} is not signalled")
+    record = _record(names, call)
+    await eventwaits.check_done(state, record.event, record.device)
 
 
 async def _synchronize(state: DriverState, names: Names, call: Arguments) -> None:
-    record = _record(state, names, call)
+    record = _record(names, call)
     await eventwaits.synchronize(state, record.event, record.device, call.number("timeout"))
 
 
 async def _query_timestamp(state: DriverState, names: Names, call: Arguments) -> None:
-    event = _record(state, names, call).event
-    event.check_times()
-    if not eventwaits.is_signalled(event.slot, event.target_value(), event.name):
-        raise not_ready(f"{event.name} is not signalled")
-    found = event.slot.pool.memory.load(event.slot.index)
-    times = found.start_ticks.to_bytes(8, "little") + found.end_ticks.to_bytes(8, "little")
+    start, end = eventwaits.read_times(state, _record(names, call).event)
+    times = start.to_bytes(8, "little") + end.to_bytes(8, "little")
     call.put("dstptr", 2 * times)
 
 
 async def _tell(state: DriverState, names: Names, call: Arguments) -> None:
-    record = _record(state, names, call)
+    record = _record(names, call)
+    eventpools.check_event(state, record.event)
     if call.spec.name == "zeEventGetEventPool" and not record.pool:
         raise invalid_argument(f"{record.event.name} has no pool")
     call.put("phEventPool", record.pool)
@@ -137,10 +125,8 @@ async def _tell(state: DriverState, names: Names, call: Arguments) -> None:
     call.put("pWaitScope", record.wait)
 
 
-def _record(state: DriverState, names: Names, call: Arguments) -> EventRecord:
-    record = names.need(EventRecord, call.handle("hEvent"))
-    eventpools.check_event(state, record.event)
-    return record
+def _record(names: Names, call: Arguments) -> EventRecord:
+    return names.need(EventRecord, call.handle("hEvent"))
 
 
 HANDLERS: Final = {
@@ -152,7 +138,7 @@ HANDLERS: Final = {
     "zeEventHostReset": _host_reset,
     "zeEventHostSignal": _host_signal,
     "zeEventHostSynchronize": _synchronize,
-    "zeEventPoolCloseIpcHandle": _destroy_pool,
+    "zeEventPoolCloseIpcHandle": _close_pool,
     "zeEventPoolCreate": _create_pool,
     "zeEventPoolDestroy": _destroy_pool,
     "zeEventPoolGetContextHandle": _tell_pool,

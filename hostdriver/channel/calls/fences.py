@@ -9,8 +9,6 @@ from hostdriver.api.fences import create_fence
 from hostdriver.channel.convert import descriptor
 from hostdriver.channel.work import FenceRecord, QueueRecord
 from hostdriver.core import eventpools, eventwaits
-from hostdriver.core.failures import not_ready
-from hostdriver.core.slots import give_slot
 
 if TYPE_CHECKING:
     from hostdriver.channel.arguments import Arguments
@@ -27,34 +25,24 @@ async def _create(state: DriverState, names: Names, call: Arguments) -> None:
 
 async def _destroy(state: DriverState, names: Names, call: Arguments) -> None:
     number = call.handle("hFence")
-    event = names.need(FenceRecord, number).event
-    eventpools.check_idle(state, event)
-    event.gone = True
-    del state.events[event.id]
-    give_slot(state, event.slot)
+    await eventpools.end_fence(state, names.need(FenceRecord, number).event)
     names.drop(FenceRecord, number)
 
 
 async def _synchronize(state: DriverState, names: Names, call: Arguments) -> None:
-    event = _event(state, names, call)
-    await eventwaits.await_slot(event.slot, event.expected, call.number("timeout"), event.name)
+    await eventwaits.synchronize(state, _event(names, call), 0, call.number("timeout"))
 
 
 async def _query(state: DriverState, names: Names, call: Arguments) -> None:
-    event = _event(state, names, call)
-    if not eventwaits.is_signalled(event.slot, event.expected, event.name):
-        raise not_ready(f"{event.name} is not signalled")
+    await eventwaits.check_done(state, _event(names, call), 0)
 
 
 async def _reset(state: DriverState, names: Names, call: Arguments) -> None:
-    event = _event(state, names, call)
-    event.slot.pool.memory.clear(event.slot.index)
+    eventwaits.reset(state, _event(names, call))
 
 
-def _event(state: DriverState, names: Names, call: Arguments) -> Event:
-    event = names.need(FenceRecord, call.handle("hFence")).event
-    eventpools.check_event(state, event)
-    return event
+def _event(names: Names, call: Arguments) -> Event:
+    return names.need(FenceRecord, call.handle("hFence")).event
 
 
 HANDLERS: Final = {
