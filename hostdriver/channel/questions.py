@@ -165,7 +165,7 @@ def understand(  # noqa: C901 - one case for each question
 
 
 def _nanoseconds(seconds: float | None) -> int:
-    return FOREVER if seconds is None else max(0, int(seconds * _NANOSECONDS))
+    return FOREVER if seconds is None else min(FOREVER, max(0, int(seconds * _NANOSECONDS)))
 
 
 def _slots_of(memory: SlotMemory) -> ProgramSlots:

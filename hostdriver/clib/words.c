@@ -44,7 +44,8 @@ emuzero_waited emuzero_wait(const emuzero_word *word, uint64_t target, uint64_t 
     uint64_t *value = word->value;
     uint32_t *status = word->status;
     uint32_t *sleepers = word->sleepers;
-    uint64_t end = nanoseconds == UINT64_MAX ? UINT64_MAX : now() + nanoseconds;
+    uint64_t begun = now();
+    uint64_t end = nanoseconds > UINT64_MAX - begun ? UINT64_MAX : begun + nanoseconds;
     emuzero_waited found = {0, EMUZERO_STATUS_DEVICE_LOST};
 
     for (int count = 0; count < SPINS; count++) {

@@ -48,6 +48,15 @@ def test_a_reservation_is_asked_with_its_numbers_and_answered_with_an_address() 
     assert understand(question, answer(0)) is None
 
 
+@pytest.mark.parametrize(
+    ("seconds", "nanoseconds"), [(None, FOREVER), (-1.0, 0), (1.5, 1_500_000_000), (1e11, FOREVER)]
+)
+def test_a_time_that_does_not_fit_is_no_end(seconds: float | None, nanoseconds: int) -> None:
+    message = ask(WaitWord(device=0, word=WORD, value=1, timeout_seconds=seconds))
+
+    assert numbers(message.data)[-1] == nanoseconds
+
+
 def test_a_mapping_brings_its_descriptor_and_an_error_becomes_words() -> None:
     question = MapDescriptor(descriptor=7, offset=0, va=0x1000, size=0x1000)
 
