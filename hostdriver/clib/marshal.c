@@ -30,13 +30,17 @@ static const emuzero_structure *structure_of_tag(uint32_t tag)
     return &emuzero_structures[emuzero_tags[low].structure];
 }
 
-/* Write a chain: tag and size of each link and its bytes; unknown ones have size 0; then zeros. */
+/* Write a chain: tag and size of each link and its bytes; unknown ones have size 0; then zeros.
+ *
+ * A link whose tag a program left 0 is unknown too, but would read as the end: it is left out. */
 static void put_chain(emuzero_slot *slot, const link_head *link)
 {
     for (int count = 0; link != NULL && count < MOST_LINKS; count++, link = link->next) {
         const emuzero_structure *known = structure_of_tag(link->tag);
         uint32_t size = known == NULL ? 0 : known->size;
 
+        if (link->tag == 0)
+            continue;
         emuzero_put(slot, link->tag | (uint64_t)size << 32);
         emuzero_put_bytes(slot, link, size);
     }

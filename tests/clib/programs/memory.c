@@ -13,6 +13,9 @@ int main(void)
     void *kept = (void *)0x1234;
     size_t size;
     const char *why = NULL;
+    ze_base_desc_t last = {(ze_structure_type_t)0x12345, NULL};
+    ze_base_desc_t link = {(ze_structure_type_t)0, &last};
+    ze_host_mem_alloc_desc_t untagged = {ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC, &link};
 
     begin();
     DO(zeMemAllocHost(the_context, &HOST, 100001, 0, &host));
@@ -36,6 +39,12 @@ int main(void)
     EXPECT(ZE_RESULT_ERROR_INVALID_NULL_POINTER,
            zeMemAllocHost(the_context, NULL, 64, 0, &kept));
     REQUIRE(kept == NULL);
+
+    /* A link without a tag is passed over like every unknown one, with what comes behind it. */
+    DO(zeMemAllocHost(the_context, &untagged, 100, 4096, &kept));
+    DO(zeMemGetAddressRange(the_context, kept, &base, &size));
+    REQUIRE(base == kept && size == 100);
+    DO(zeMemFree(the_context, kept));
 
     DO(zeMemFree(the_context, host));
     EXPECT(ZE_RESULT_ERROR_INVALID_ARGUMENT, zeMemFree(the_context, host));
