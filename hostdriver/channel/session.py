@@ -14,7 +14,7 @@ from hostdriver.channel.arguments import Arguments, read_arguments, write_output
 from hostdriver.channel.beginning import facts_of
 from hostdriver.channel.calls.table import handler_of
 from hostdriver.channel.elsewhere import answer_outside
-from hostdriver.channel.items import MalformedMessageError
+from hostdriver.channel.items import MalformedMessageError, Writer
 from hostdriver.channel.names import Names
 from hostdriver.channel.questions import RemoteQuestion, ask, understand
 from hostdriver.channel.running import Running, abandon, beside, nonsense, submit
@@ -181,7 +181,7 @@ class Session:
         self._drive(running, None)
 
     async def _begin(self, data: bytes) -> bytes:
-        """Learn about the process and make its state."""
+        """Learn about the process and make its state; return how many devices it sees."""
         devices = tuple(device.facts for device in self._devices)
         facts = facts_of(self._pid, devices, data, self._socket)
         try:
@@ -189,7 +189,9 @@ class Session:
             self.names.begin(devices_of(self.state))
         except Refusal as refusal:
             raise failed(refusal, "a device does not take this process") from refusal
-        return b""
+        reply = Writer()
+        reply.number(len(self.names.devices))
+        return reply.message()
 
     async def _call(self, arguments: Arguments) -> bytes:
         if self.state is None:

@@ -24,12 +24,13 @@ static const struct timespec SLEEP = {0, 100 * 1000 * 1000};
 
 /* What a process has. A child after fork finds zeros here, however it was made, and starts anew. */
 typedef struct {
-    uint32_t is_connected;
-    uint32_t was_lost;
+    _Atomic bool is_connected;
+    _Atomic bool was_lost;
 } process_state;
 
-static process_state *state;
+static process_state *_Atomic state;
 static emuzero_connection connection = {.socket = -1, .doorbell = -1};
+static uint64_t devices_seen;
 static pthread_mutex_t connecting = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t slot_free = PTHREAD_COND_INITIALIZER;
@@ -86,7 +87,7 @@ static void make_state(void)
     pthread_atfork(lock_all, unlock_all, begin_as_child);
 }
 
-/* Tell the driver about this process: addresses it may give out. */
+/* Tell the driver about this process, addresses it may give out; learn how many devices it sees. */
 static ze_result_t begin(void)
 {
     emuzero_slot slot = emuzero_take_slot();
@@ -101,6 +102,8 @@ static ze_result_t begin(void)
     result = emuzero_exchange(&slot, EMUZERO_MESSAGE_KIND_CALL, EMUZERO_CHANNEL_BEGIN);
     if (result == ZE_RESULT_SUCCESS && slot.header->kind == EMUZERO_MESSAGE_KIND_REPLY)
         result = (ze_result_t)slot.header->result;
+    if (result == ZE_RESULT_SUCCESS)
+        devices_seen = emuzero_get(&slot);
     if (result != ZE_RESULT_SUCCESS && slot.header->text_size &&
         slot.header->text_size <= slot.capacity - slot.size)
         emuzero_set_error_text((const char *)slot.data + slot.size, slot.header->text_size);
@@ -124,13 +127,13 @@ static ze_result_t connect_locked(void)
         return ZE_RESULT_ERROR_UNINITIALIZED;
     emuzero_drop_handles_of_parent();
     memset(stash, 0xFF, sizeof(stash));
-    state->was_lost = 0;
+    state->was_lost = false;
     result = begin();
     if (result != ZE_RESULT_SUCCESS) {
         emuzero_close_connection(&connection);
         return result;
     }
-    state->is_connected = 1;
+    state->is_connected = true;
     return ZE_RESULT_SUCCESS;
 }
 
@@ -148,7 +151,7 @@ ze_result_t emuzero_connect(void)
 
 bool emuzero_is_connected(void)
 {
-    return state != NULL && __atomic_load_n(&state->is_connected, __ATOMIC_ACQUIRE);
+    return state != NULL && state->is_connected;
 }
 
 ze_result_t emuzero_check_session(void)
@@ -156,9 +159,14 @@ ze_result_t emuzero_check_session(void)
     if (!state->was_lost && !__atomic_load_n(&header()->lost, __ATOMIC_RELAXED) &&
         !emuzero_has_hung_up(connection.socket))
         return ZE_RESULT_SUCCESS;
-    state->was_lost = 1;
+    state->was_lost = true;
     emuzero_set_error("the emulator has ended, or ended this process's session");
     return ZE_RESULT_ERROR_DEVICE_LOST;
+}
+
+bool emuzero_sees_device(uint64_t number)
+{
+    return number > 0 && number <= devices_seen;
 }
 
 uint8_t *emuzero_device_segment(uint64_t device)
@@ -249,6 +257,9 @@ ze_result_t emuzero_exchange(emuzero_slot *slot, uint32_t kind, uint32_t what)
     uint32_t turn = atomic_load_explicit(posted(slot->number), memory_order_relaxed) + 1;
     ze_result_t result;
 
+    /* Nobody would answer: whoever tidies up many objects does not wait for each. */
+    if (state->was_lost)
+        return emuzero_check_session();
     slot->header->kind = kind;
     slot->header->what = what;
     slot->header->size = (uint32_t)slot->position;

@@ -40,6 +40,9 @@ ze_result_t emuzero_exchange(emuzero_slot *slot, uint32_t kind, uint32_t what);
 /* Return a descriptor that came for a slot, which belongs to the caller now; -1: none came. */
 int emuzero_take_descriptor(uint32_t slot_number);
 
+/* Return whether the driver has a device, or a sub-device, of this number for this process. */
+bool emuzero_sees_device(uint64_t number);
+
 /* Return the first byte of a device's segment; NULL: there is no such device. */
 uint8_t *emuzero_device_segment(uint64_t device);
 

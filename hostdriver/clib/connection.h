@@ -22,7 +22,7 @@ typedef struct {
  * left open then. */
 bool emuzero_open_connection(emuzero_connection *connection);
 
-/* Close descriptors and, unless a child inherited them, mappings. */
+/* Close descriptors and mappings; a parent's stay as they are. */
 void emuzero_close_connection(emuzero_connection *connection);
 
 /* Receive one message with at most one descriptor, without waiting.

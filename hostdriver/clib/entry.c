@@ -133,7 +133,9 @@ EMUZERO_EXPORT uint32_t zerTranslateDeviceHandleToIdentifier(ze_device_handle_t 
 
 EMUZERO_EXPORT ze_device_handle_t zerTranslateIdentifierToDeviceHandle(uint32_t identifier)
 {
-    if (emuzero_connect() != ZE_RESULT_SUCCESS || emuzero_device_segment(identifier) == NULL)
+    uint64_t number = (uint64_t)identifier + 1;
+
+    if (emuzero_connect() != ZE_RESULT_SUCCESS || !emuzero_sees_device(number))
         return NULL;
-    return emuzero_handle_of(EMUZERO_TYPE_ze_device_handle_t, (uint64_t)identifier + 1);
+    return emuzero_handle_of(EMUZERO_TYPE_ze_device_handle_t, number);
 }

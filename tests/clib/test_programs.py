@@ -43,6 +43,15 @@ def test_a_c_program_sees_what_the_specification_says_and_leaves_nothing(
     assert emulator.audit() == replace(before, faults=before.faults + faults)
 
 
+@pytest.mark.parametrize(("mask", "count"), [("", 2), ("1", 1)])
+def test_identifiers_are_those_of_the_devices_that_a_program_sees(
+    mask: str, count: int, compile_program: Compile, emulator: EmulatorProcess
+) -> None:
+    seen = environment(emulator) | {"ZE_AFFINITY_MASK": mask}
+
+    subprocess.run([compile_program("identifiers"), str(count)], env=seen, check=True, timeout=60)
+
+
 def test_a_program_that_is_killed_leaves_nothing(
     compile_program: Compile, emulator: EmulatorProcess
 ) -> None:
