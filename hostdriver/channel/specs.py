@@ -14,31 +14,44 @@ import msgspec
 
 TABLE: Final = Path(__file__).with_name("functions.json")
 NO_COUNT: Final = 255
+"""Instead of a parameter's number: there is none."""
 
 
 class Kind(IntEnum):
-    """How a parameter travels (scripts/clibrary/params.py)."""
+    """How a parameter travels; the same numbers in C and Python."""
 
     VALUE = 0
+    """A number, flag word or pointer that only counts as a number."""
     HANDLE = 1
     BLOB = 2
+    """A structure passed by value."""
     STRING = 3
     MEMORY = 4
+    """Bytes that the program wants read, as many as another parameter tells."""
     STRUCTURE = 5
+    """One structure that the driver reads."""
     CHAIN = 6
+    """A chain without a structure before it."""
     VALUES = 7
+    """An array of numbers that the driver reads."""
     HANDLES = 8
+    """An array of handles that the driver reads."""
     STRUCTURES = 9
+    """An array of structures that the driver reads."""
     VALUE_OUT = 10
     VALUE_INOUT = 11
     HANDLE_OUT = 12
     STRUCTURE_OUT = 13
+    """One structure that the driver fills; what it held travels along."""
     VALUES_OUT = 14
     HANDLES_OUT = 15
     STRUCTURES_OUT = 16
     BLOB_OUT = 17
+    """A structure without a tag that the driver fills."""
     STRING_OUT = 18
+    """A text that the library keeps for the program."""
     BYTES_OUT = 19
+    """Bytes for a buffer of the program, as many as another parameter tells."""
 
 
 class FieldSpec(msgspec.Struct, frozen=True, array_like=True):

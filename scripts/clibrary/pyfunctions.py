@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import astuple
+
 from scripts.clibrary.facts import split_array
 from scripts.clibrary.params import params_of
 
@@ -19,7 +21,7 @@ def functions_module(facts: Facts) -> str:
         {
             "name": name,
             "number": numbers[name],
-            "params": [list(param) for param in params_of(facts, facts.functions[name])],
+            "params": [astuple(param) for param in params_of(facts, facts.functions[name])],
         }
         for name in facts.functions
         if name in facts.implemented

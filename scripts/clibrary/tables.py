@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from hostdriver.channel.specs import Kind
 from scripts.clibrary.declarations import function_of_slot, signature, table_type
-from scripts.clibrary.params import Kind, params_of
+from scripts.clibrary.params import params_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,10 +30,8 @@ def functions_source(facts: Facts) -> str:
 
 
 def numbers_header(facts: Facts) -> str:
-    """Return the header that names functions and handle types by number."""
+    """Return the header that names kinds of parameters and handle types by number."""
     lines = [MARK, "#ifndef EMUZERO_NUMBERS_H\n#define EMUZERO_NUMBERS_H\n\n", "enum {\n"]
-    lines += [f"    EMUZERO_FN_{name} = {number},\n" for number, name in enumerate(facts.functions)]
-    lines += [f"    EMUZERO_FUNCTION_COUNT = {len(facts.functions)},\n", "};\n\nenum {\n"]
     lines += [f"    EMUZERO_KIND_{kind.name} = {kind.value},\n" for kind in Kind]
     lines += ["};\n\nenum {\n"]
     lines += [

@@ -1,8 +1,6 @@
 """What is generated is what the facts say."""
 
-from hostdriver.channel.specs import Kind
 from scripts.clibrary.facts import Facts
-from scripts.clibrary.params import Kind as GeneratedKind
 from scripts.clibrary.params import params_of
 from scripts.gen_c_library import outputs
 
@@ -10,12 +8,6 @@ from scripts.gen_c_library import outputs
 def test_every_generated_file_is_fresh() -> None:
     for path, text in outputs(Facts()).items():
         assert path.read_text(encoding="utf-8") == text, path
-
-
-def test_both_halves_number_the_kinds_of_parameters_alike() -> None:
-    assert {kind.name: kind.value for kind in Kind} == {
-        kind.name: kind.value for kind in GeneratedKind
-    }
 
 
 def test_parameters_are_what_their_declarations_say() -> None:
