@@ -14,7 +14,7 @@ from hostdriver.channel.arguments import Arguments, read_arguments, write_output
 from hostdriver.channel.beginning import facts_of
 from hostdriver.channel.calls.table import handler_of
 from hostdriver.channel.elsewhere import answer_outside
-from hostdriver.channel.items import MalformedMessageError, Writer
+from hostdriver.channel.items import ITEM, MalformedMessageError
 from hostdriver.channel.names import Names
 from hostdriver.channel.questions import RemoteQuestion, ask, understand
 from hostdriver.channel.running import Running, abandon, beside, nonsense, submit
@@ -189,9 +189,7 @@ class Session:
             self.names.begin(devices_of(self.state))
         except Refusal as refusal:
             raise failed(refusal, "a device does not take this process") from refusal
-        reply = Writer()
-        reply.number(len(self.names.devices))
-        return reply.message()
+        return len(self.names.devices).to_bytes(ITEM, "little")
 
     async def _call(self, arguments: Arguments) -> bytes:
         if self.state is None:
