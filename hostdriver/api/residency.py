@@ -6,11 +6,11 @@ refused when it is made. So both calls check what they are given, and change not
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from hostdriver.api.validation import ADDRESS_LIMIT, check_device, check_pointer
 from hostdriver.core.allocations import allocation_at
-from hostdriver.core.failures import invalid_argument
+from hostdriver.core.failures import invalid_argument, null_handle
 from hostdriver.core.physical import MappingPhase
 
 if TYPE_CHECKING:
@@ -38,6 +38,18 @@ def evict(state: DriverState, device: int | None, ptr: int | None, size: int) ->
     """
     check_device(state, device)
     _check_memory(state, check_pointer(ptr), size)
+
+
+def refuse_image(state: DriverState, device: int | None, image: object | None) -> NoReturn:
+    """Refuse to keep or to evict an image: devices here have none.
+
+    Raises:
+        ZeError: null device or image; else INVALID_ARGUMENT.
+    """
+    check_device(state, device)
+    if image is None:
+        raise null_handle("hImage")
+    raise invalid_argument("hImage is none that lives: devices here have no images")
 
 
 def _check_memory(state: DriverState, start: int, size: int) -> None:

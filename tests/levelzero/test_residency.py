@@ -58,6 +58,18 @@ def test_residency_is_checked_and_changes_nothing(context: ze.Context, device: z
         assert context.memory_read(pointer, 2) == b"\0\0"
 
 
+@pytest.mark.error("ContextMakeImageResident", "NH")
+@pytest.mark.error("ContextEvictImage", "NH")
+def test_images_are_refused(context: ze.Context, device: ze.Device) -> None:
+    for call in (context.make_image_resident, context.evict_image):
+        with fails("INVALID_NULL_HANDLE", "hDevice"):
+            call(None, None)
+        with fails("INVALID_NULL_HANDLE", "hImage"):
+            call(device, None)
+        with fails("INVALID_ARGUMENT", "images"):
+            call(device, object())
+
+
 def test_mapped_memory_may_be_made_resident(context: ze.Context, device: ze.Device) -> None:
     page = 64 << 10
     va = context.virtual_mem_reserve(page)

@@ -127,3 +127,16 @@ class Allocations(ContextBase):
         """Let memory go from where a device reaches it (zeContextEvictMemory)."""
         index = self.index_of(device)
         self.look(lambda state: residency.evict(state, index, ptr, size))
+
+    def make_image_resident(self, device: Device | None, image: object | None) -> None:
+        """Keep an image where the device reaches it (zeContextMakeImageResident).
+
+        Raises:
+            ZeError: null device or image; there are no images here (INVALID_ARGUMENT).
+        """
+        index = self.index_of(device)
+        self.look(lambda state: residency.refuse_image(state, index, image))
+
+    def evict_image(self, device: Device | None, image: object | None) -> None:
+        """Take `make_image_resident` back (zeContextEvictImage); it fails as that does."""
+        self.make_image_resident(device, image)

@@ -100,6 +100,18 @@ static void check_nulls(void)
     REQUIRE(context == NULL);
 }
 
+static void check_images(void)
+{
+    ze_image_handle_t none = NULL;
+    ze_image_handle_t some = (ze_image_handle_t)&none;
+
+    EXPECT(ZE_RESULT_ERROR_INVALID_NULL_HANDLE,
+           zeContextMakeImageResident(the_context, the_device, none));
+    EXPECT(ZE_RESULT_ERROR_INVALID_NULL_HANDLE, zeContextEvictImage(the_context, NULL, some));
+    EXPECT(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+           zeContextMakeImageResident(the_context, the_device, some));
+}
+
 int main(void)
 {
     begin();
@@ -107,6 +119,7 @@ int main(void)
     check_counted_query();
     check_tags();
     check_failed_opening();
+    check_images();
     check_nulls();
     return 0;
 }
