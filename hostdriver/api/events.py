@@ -133,6 +133,16 @@ class EventBase:
         """Refuse: only events of zeEventCounterBasedCreate have handles of their own."""
         raise invalid_synchronization_object(f"{self.record.name} has no handle of its own")
 
+    def counter_based_get_device_address(self) -> tuple[int, int]:
+        """Return the value that a counting event is to reach, and the address where it counts.
+
+        Devices read there what the event holds now; see zeEventCounterBasedGetDeviceAddress.
+
+        Raises:
+            ZeError: the event does not count (INVALID_ARGUMENT).
+        """
+        return self._context.driver.run(lambda state: counters.device_address(state, self.record))
+
     def counter_based_close_ipc_handle(self) -> None:
         """Refuse: the event was not opened."""
         raise counters.not_opened(self.record)

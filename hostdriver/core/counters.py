@@ -11,6 +11,7 @@ from hostdriver.core.eventpools import check_event, check_idle
 from hostdriver.core.events import Event
 from hostdriver.core.failures import in_use, invalid_argument, invalid_synchronization_object
 from hostdriver.core.slots import Slot, drop_pool, give_slot, make_pool, take_slot
+from hostdriver.core.slotwindows import address_of, close_window
 
 if TYPE_CHECKING:
     from hostdriver.core.events import Storage
@@ -84,6 +85,22 @@ async def get_counter_handle(state: DriverState, counter: Counter) -> bytes:
     return known.handle
 
 
+async def device_address(state: DriverState, event: Event) -> tuple[int, int]:
+    """Return the number that a counting event is to reach, and where devices read what it holds.
+
+    Raises:
+        ZeError: it was destroyed, or does not count (INVALID_ARGUMENT); no memory or addresses are
+            left; a device is lost.
+    """
+    check_event(state, event)
+    if not event.is_counting:
+        raise invalid_argument(f"{event.name} does not count")
+    if event.storage is not None:
+        return event.storage.completion_value, event.storage.device_address
+    address = await address_of(state, event.slot)
+    return event.target_value(), address
+
+
 async def open_counter(state: DriverState, handle: bytes, *, may_signal: bool) -> Counter:
     """Open a counting event of this or another process.
 
@@ -140,6 +157,7 @@ async def end_counter(state: DriverState, counter: Counter) -> None:
     if shared is None:
         give_slot(state, event.slot)
         return
+    await close_window(state, shared)
     for exported in counter.exports.values():
         await revoke(state, exported)
     await drop_pool(shared)

@@ -11,6 +11,7 @@ from hostdriver.core.events import Event
 from hostdriver.core.failures import in_use, invalid_argument
 from hostdriver.core.results import Refusal, failed
 from hostdriver.core.slots import Slot, drop_pool, give_slot, make_pool, take_slot
+from hostdriver.core.slotwindows import close_window
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,6 +147,8 @@ async def end_event_pool(state: DriverState, pool: EventPool) -> None:
 async def _leave(state: DriverState, pool: EventPool) -> None:
     del state.event_pools[pool.id]
     pool.gone = True
+    if pool.shared is not None:
+        await close_window(state, pool.shared)
     exported, pool.export = pool.export, None
     if exported is not None:
         await revoke(state, exported)

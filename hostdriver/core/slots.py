@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from firmware.abi.control import ControlCommand
+    from hostdriver.core.allocations import Allocation
     from hostdriver.core.slotmemory import SlotMemory
     from hostdriver.core.state import DriverState
 
@@ -51,6 +52,8 @@ class SlotPool:
     """Number of the device that was asked for it first."""
     waiters: int = 0
     """Calls that wait for one of its slots."""
+    window: Allocation | None = None
+    """Where devices read its slots, once that was asked for."""
 
 
 @final
