@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import trio
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from firmware.abi.registers import DeviceStatus
-
-PROFILES: Final = tuple(profile.name.lower() for profile in Profile)
 
 
 class Powered(NamedTuple):
@@ -70,4 +68,4 @@ def serve(
         emulator.close()
 
 
-__all__ = ["PROFILES", "DeviceSpec", "Powered", "SpecError", "make_spec", "serve"]
+__all__ = ["DeviceSpec", "Powered", "SpecError", "make_spec", "serve"]

@@ -9,17 +9,16 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from hostdriver.cli.environment import environment_for
 from hostdriver.cli.exits import BadInput, CommandError
-from hostdriver.cli.serve import MAX_DEVICES
-from hostdriver.cli.sizes import SIZE
+from hostdriver.cli.options import device_options
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Mapping, Sequence
     from types import FrameType
 
 PASSED_ON: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -36,35 +35,15 @@ Exit code: the program's; 128 + N when signal N ended it; 126 and 127 when it ca
 be started; 1 or 2 when the emulator cannot."""
 
 
-class Wanted(NamedTuple):
-    """What the command line says of the emulator."""
-
-    devices: int
-    vram: str | None
-    spec: Path | None
-    profile: str | None
-
-
 @click.command(
     epilog=EPILOG,
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
-@click.option("--devices", type=click.IntRange(1, MAX_DEVICES), default=1, help="How many devices.")
-@click.option("--vram", type=SIZE, help="Memory of each device, such as 2GiB; 8GiB by default.")
-@click.option(
-    "--spec",
-    type=click.Path(path_type=Path),
-    help="Device specification, a TOML file (docs/device.toml).",
-)
-@click.option(
-    "--profile",
-    type=click.Choice(("spec", "intel")),
-    help="Behaviour where specification and real drivers differ; spec by default.",
-)
+@device_options
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(
     *,
-    devices: int,
+    devices: int | None,
     vram: int | None,
     spec: Path | None,
     profile: str | None,
@@ -76,7 +55,7 @@ def command(
     where none is installed. Its children find the same emulator. Terminal, signals and exit code
     are the program's.
     """
-    wanted = Wanted(devices, None if vram is None else str(vram), spec, profile)
+    wanted = {"--devices": devices, "--vram": vram, "--spec": spec, "--profile": profile}
     with contextlib.ExitStack() as stack:
         socket = _socket(stack)
         environment = {**os.environ, **environment_for(socket)}
@@ -91,19 +70,20 @@ def _socket(stack: contextlib.ExitStack) -> Path:
 
 
 @contextlib.contextmanager
-def _emulator(wanted: Wanted, socket: Path) -> Generator[None]:
-    """Have an emulator listen at a socket meanwhile.
+def _emulator(wanted: Mapping[str, object], socket: Path) -> Generator[None]:
+    """Have an emulator, with those options that are not None, listen at a socket meanwhile.
 
     Raises:
         CommandError: it cannot run.
     """
     ready, told = os.pipe()
-    options = {"--vram": wanted.vram, "--spec": wanted.spec, "--profile": wanted.profile}
-    given = [str(part) for name, value in options.items() if value for part in (name, value)]
+    given = [
+        word for name, value in wanted.items() if value is not None for word in (name, str(value))
+    ]
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "hostdriver.cli", "serve", "--socket", str(socket)),
-            *("--devices", str(wanted.devices), "--ready-fd", str(told), *given),
+            *("--ready-fd", str(told), *given),
         ],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, cast
 
 import click
 
-from firmware.abi.paging import Pte
 from firmware.abi.registers import Phase
 from firmware.image import REASONS, ImageError, load
 from firmware.link.errors import AttachError
@@ -20,7 +19,8 @@ from hostdriver.cli import emulator
 from hostdriver.cli.console import say, warn
 from hostdriver.cli.exits import BadInput, CommandError
 from hostdriver.cli.hostlimits import memory_limits
-from hostdriver.cli.sizes import SIZE, format_size
+from hostdriver.cli.options import device_options
+from hostdriver.cli.sizes import format_size
 from hostdriver.cli.specfile import read_file, read_spec
 from hostdriver.runtime.discovery import find_socket
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from hostdriver.cli.emulator import DeviceSpec, Powered
 
-MAX_DEVICES: Final = 1 << Pte.peer.width
-"""As many as a page-table entry can name."""
 EPILOG: Final = """\b
 Exit codes:
   0  told to end (SIGINT, SIGTERM), or the last client has left
@@ -42,22 +40,7 @@ A firmware image that the devices refuse is no error: they stay in their boot st
 
 
 @click.command(epilog=EPILOG)
-@click.option(
-    "--devices",
-    type=click.IntRange(1, MAX_DEVICES),
-    help="How many, all alike; by default as many as the specification says, or 1.",
-)
-@click.option("--vram", type=SIZE, help="Memory of each device, such as 2GiB; 8GiB by default.")
-@click.option(
-    "--spec",
-    type=click.Path(path_type=Path),
-    help="Device specification, a TOML file (docs/device.toml).",
-)
-@click.option(
-    "--profile",
-    type=click.Choice(emulator.PROFILES),
-    help="Behaviour where specification and real drivers differ; spec by default.",
-)
+@device_options
 @click.option(
     "--socket",
     type=click.Path(path_type=Path),

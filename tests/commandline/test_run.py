@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 
 RUN = [sys.executable, "-m", "hostdriver.cli", "run"]
 SHOW = "import os; print(os.environ['EMUZERO_SOCKET']); print(os.environ['ZE_ENABLE_ALT_DRIVERS'])"
@@ -40,6 +45,16 @@ def test_a_program_finds_driver_and_emulator_in_its_environment() -> None:
 @pytest.mark.slow
 def test_the_exit_code_is_the_programs(program: list[str], code: int) -> None:
     assert run("--vram", "64MiB", "--", *program).returncode == code
+
+
+def test_a_specification_says_how_many_devices_there_are(tmp_path: Path) -> None:
+    spec = tmp_path / "two.toml"
+    spec.write_text("devices = 2\nvram_size = 67108864\n")
+    program = "from hostdriver import levelzero as ze; print(len(ze.connect().devices))"
+
+    done = run("--spec", str(spec), "--", sys.executable, "-c", program)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "2\n", "")
 
 
 def test_a_specification_that_is_wrong_is_told_before_the_program_runs() -> None:

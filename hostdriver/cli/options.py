@@ -1,0 +1,42 @@
+"""Options of every command that starts an emulator: what its devices are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from firmware.abi.paging import Pte
+from hostdriver.cli.sizes import SIZE
+from hostdriver.core.state import Profile
+
+MAX_DEVICES: Final = 1 << Pte.peer.width
+"""As many as a page-table entry can name."""
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+_OPTIONS: Final = (
+    click.option(
+        "--devices",
+        type=click.IntRange(1, MAX_DEVICES),
+        help="How many, all alike; by default as many as the specification says, or 1.",
+    ),
+    click.option("--vram", type=SIZE, help="Memory of each device, such as 2GiB; 8GiB by default."),
+    click.option(
+        "--spec",
+        type=click.Path(path_type=Path),
+        help="Device specification, a TOML file (docs/device.toml).",
+    ),
+    click.option(
+        "--profile",
+        type=click.Choice([profile.name.lower() for profile in Profile]),
+        help="Behaviour where specification and real drivers differ; spec by default.",
+    ),
+)
+
+
+def device_options(command: CommandT) -> CommandT:
+    """Give a command the options, as `devices`, `vram`, `spec` and `profile`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
