@@ -6,26 +6,24 @@ from functools import partial
 from typing import TYPE_CHECKING, final
 
 from firmware.abi.control import QueueDestroy
-from firmware.abi.ids import WORK_COMMAND_SIZE
 from firmware.abi.replies import QueueCreated, Refused
-from firmware.abi.segment import SpecBlock
-from firmware.link.errors import ContractError
 from hostdriver.channel.desk import Desk
 from hostdriver.channel.pools import ProgramSlots
 from hostdriver.core.failures import device_lost, unknown
-from hostdriver.core.questions import Control, Offer, Offered, Waited
+from hostdriver.core.questions import Control, Offer
 from hostdriver.core.queue import WorkQueue
 from hostdriver.core.results import ZeError
-from hostdriver.core.state import DeviceFacts
 from hostdriver.runtime.faults import FaultReader
+from hostdriver.runtime.session import facts_of, look_at
 from hostdriver.runtime.slots import JoinedPools
+from hostdriver.runtime.work import has_room_in, offer_to, put_into
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from firmware.abi.faults import FaultRecord
     from firmware.link.ends import HostEnd
-    from hostdriver.core.questions import Answer, AwaitRoom, JoinSlots, SharedWord
+    from hostdriver.core.questions import Answer, AwaitRoom, JoinSlots, Offered, SharedWord, Waited
     from hostdriver.core.slotmemory import SlotMemory
 
 
@@ -68,10 +66,7 @@ class ProgramDevice:
         Raises:
             ContractError: the specification block in the segment is malformed.
         """
-        spec = SpecBlock.unpack(end.segment.words.u8, end.superblock.spec_offset)
-        if not isinstance(spec, SpecBlock):
-            raise ContractError(f"segment: {spec}")
-        self.facts = DeviceFacts(superblock=end.superblock, spec=spec)
+        self.facts = facts_of(end)
         """What the device is."""
         self._end = end
         self._detach = detach
@@ -130,7 +125,8 @@ class ProgramDevice:
             ZeError: there is no such queue.
         """
         if isinstance(question, Offer):
-            return True, self._offer(question.queue, question.commands)
+            queue = self._queue(question.queue)
+            return True, offer_to(queue, self._end.doorbells, question.commands)
         self._rooms.append((question, then))
         return False, None
 
@@ -148,9 +144,7 @@ class ProgramDevice:
 
     def look(self, word: SharedWord) -> Waited:
         """Return a word and the status beside it, which is loaded first."""
-        words = self._end.segment.words
-        status = words.load32(word.status)
-        return Waited(words.load64(word.offset), status)
+        return look_at(self._end, word)
 
     def take_faults(self, queue_id: int) -> tuple[FaultRecord, ...]:
         """Return the fault records of one queue that were not given out yet."""
@@ -175,25 +169,9 @@ class ProgramDevice:
         self._pools.close()
         self._end.close()
 
-    def _offer(self, queue_id: int, commands: bytes | memoryview) -> Offered:
-        """Put as many encoded commands into a ring as fit now.
-
-        Raises:
-            ZeError: there is no such queue.
-        """
-        queue = self._queue(queue_id)
-        status = queue.status
-        taken = 0 if status else min(len(commands) // WORK_COMMAND_SIZE, queue.room)
-        if taken:
-            published = queue.put_encoded(commands[: taken * WORK_COMMAND_SIZE])
-            self._end.doorbells.ring(queue.doorbell, queue.header, published.old, published.new)
-        return Offered(taken, status, queue.completed)
-
     def _has_room(self, question: AwaitRoom) -> bool:
         queue = self._queues.get(question.queue)
-        if queue is None or queue.status:
-            return True
-        return queue.room >= min(question.count, queue.entry_count)
+        return queue is None or has_room_in(queue, question.count)
 
     def _queue(self, queue_id: int) -> WorkQueue:
         queue = self._queues.get(queue_id)
@@ -213,8 +191,7 @@ class ProgramDevice:
             room = queue.room
             part, line.commands = line.commands[:room], line.commands[room:]
             if part:
-                published = queue.put(part)
-                self._end.doorbells.ring(queue.doorbell, queue.header, published.old, published.new)
+                put_into(queue, self._end.doorbells, b"".join(part))
             if line.commands:
                 return
             lines.pop(0)

@@ -12,8 +12,6 @@ from firmware.link.ringshape import read_shape
 from hostdriver.core.questions import SharedWord
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from firmware.abi.replies import QueueCreated
     from firmware.link.words import Words
 
@@ -94,17 +92,15 @@ class WorkQueue:
         """Number of the last command that is done."""
         return self._words.load64(self.header + COMPLETED)
 
-    def put(self, commands: Sequence[bytes]) -> Published:
-        """Put commands in and make them visible; the caller rings the doorbell.
+    def put(self, commands: bytes | memoryview) -> Published:
+        """Put encoded commands in, one after the other, and make them visible.
+
+        The caller rings the doorbell.
 
         Raises:
             RingFull: they do not all fit; nothing was put in.
             BadHead: see `room`.
         """
-        return self.put_encoded(b"".join(commands))
-
-    def put_encoded(self, commands: bytes | memoryview) -> Published:
-        """Put commands in that stand one after the other; else as `put`."""
         count = self._producer.put_many(commands)
         old, new = self._producer.publish()
         self.seqno += count

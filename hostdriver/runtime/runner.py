@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from hostdriver.runtime.session import Session
 
     Observer: TypeAlias = Callable[[AnyQuestion, object], None]
+    LongQuestion: TypeAlias = Control | Submit | WaitWord | WaitSlot | AwaitRoom | Pause
 
 PAUSE_SECONDS: Final = 0.001
 LEAVE_SECONDS: Final = 2.0
@@ -187,24 +188,18 @@ class Runner:
         match question:
             case Offer():
                 return self.sessions[question.device].offer(question.queue, question.commands)
-            case Control() | Submit() | WaitWord() | WaitSlot() | AwaitRoom() | Pause():
+            case Control() | Submit():
                 # The device carries out what it was sent, and what it did must not be lost: only a
                 # second interrupt ends that.
-                interrupts.endure(1 if isinstance(question, Control | Submit) else 0)
-                try:
-                    return self._wait_for(question)
-                finally:
-                    interrupts.endure(ALL)
+                return self._wait_for(question, interrupts, 1)
+            case WaitWord() | WaitSlot() | AwaitRoom() | Pause():
+                return self._wait_for(question, interrupts, 0)
             case JoinSlots():
                 return self.sessions[question.device].join(question.descriptor, question.size)
             case LeaveSlots():
                 self.sessions[question.device].leave(question.memory)
             case Faults():
                 return self.sessions[question.device].take_faults(question.queue)
-            case StoreBytes():
-                self._space.store(question.va, question.data)
-            case LoadBytes():
-                self._space.load(question.va, question.into)
             case CloseDescriptor() | Duplicate() | MakeTicket() | ReadTicket() | DropTicket():
                 return _answer_about_descriptors(question)
             case Beside() | Clock():
@@ -218,10 +213,15 @@ class Runner:
             return time.monotonic()
         return self._beside.begin(question.make(), self.run)
 
-    def _wait_for(
-        self, question: Control | Submit | WaitWord | WaitSlot | AwaitRoom | Pause
-    ) -> object:
-        """Answer a question that may take long."""
+    def _wait_for(self, question: LongQuestion, interrupts: Interrupts, endured: int) -> object:
+        """Answer a question that may take long, unless more interrupts come than are endured."""
+        interrupts.endure(endured)
+        try:
+            return self._answer_long(question)
+        finally:
+            interrupts.endure(ALL)
+
+    def _answer_long(self, question: LongQuestion) -> object:
         if isinstance(question, Pause):
             self._pause()
             return None
@@ -244,7 +244,7 @@ class Runner:
                 session.await_room(question.queue, question.count)
                 return None
 
-    def _answer_about_space(self, question: SpaceQuestion) -> object:
+    def _answer_about_space(self, question: SpaceQuestion | StoreBytes | LoadBytes) -> object:
         match question:
             case Reserve():
                 return self._space.reserve(question.size, question.hint, question.alignment)
@@ -258,6 +258,10 @@ class Runner:
                 self._space.release(question.va, question.size)
             case ProtectNone():
                 self._space.protect_none(question.va, question.size)
+            case StoreBytes():
+                self._space.store(question.va, question.data)
+            case LoadBytes():
+                self._space.load(question.va, question.into)
             case _:
                 assert_never(question)
         return None

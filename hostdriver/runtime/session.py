@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from firmware.link.ends import HostEnd
     from hostdriver.core.questions import Answer, Offered, SharedWord
     from hostdriver.core.slotmemory import SlotMemory
-    from hostdriver.runtime.control import Pending
+    from hostdriver.runtime.requests import Pending
     from hostdriver.runtime.slots import JoinedSlots
 
 
@@ -49,10 +49,7 @@ class Session:
         Raises:
             ContractError: the specification block in the segment is malformed.
         """
-        spec = SpecBlock.unpack(end.segment.words.u8, end.superblock.spec_offset)
-        if not isinstance(spec, SpecBlock):
-            raise ContractError(f"segment: {spec}")
-        self.facts = DeviceFacts(superblock=end.superblock, spec=spec)
+        self.facts = facts_of(end)
         """What the device is."""
         self._end = end
         self._control = ControlChannel(end)
@@ -152,10 +149,7 @@ class Session:
             pass
         except LinkError as error:
             raise self._lose(error) from error
-        words = self._end.segment.words
-        # Loaded before the value, as the device stores it after: what it tells of is there then.
-        status = words.load32(word.status)
-        return Waited(words.load64(word.offset), status)
+        return look_at(self._end, word)
 
     def join(self, descriptor: int, size: int) -> JoinedSlots | str:
         """Map the file of a fence pool; return its slots, or why it cannot be done."""
@@ -214,3 +208,23 @@ class Session:
         self._lost = self._lost or str(error)
         self._control.end(self._lost)
         return device_lost(self._lost)
+
+
+def facts_of(end: HostEnd) -> DeviceFacts:
+    """Return what the segment of an attached end says of its device.
+
+    Raises:
+        ContractError: the specification block in it is malformed.
+    """
+    spec = SpecBlock.unpack(end.segment.words.u8, end.superblock.spec_offset)
+    if not isinstance(spec, SpecBlock):
+        raise ContractError(f"segment: {spec}")
+    return DeviceFacts(superblock=end.superblock, spec=spec)
+
+
+def look_at(end: HostEnd, word: SharedWord) -> Waited:
+    """Return a word of an end's segment and the status beside it, as they are now."""
+    words = end.segment.words
+    # Loaded before the value, as the device stores it after: what it tells of is there then.
+    status = words.load32(word.status)
+    return Waited(words.load64(word.offset), status)

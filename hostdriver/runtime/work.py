@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from firmware.abi.replies import QueueCreated
     from firmware.link.ends import HostEnd
+    from firmware.link.notify import Doorbells
 
 
 @final
@@ -72,12 +73,7 @@ class WorkRings:
         """
         lock, queue = self._find(queue_id)
         with lock:
-            status = queue.status
-            taken = 0 if status else min(len(commands) // WORK_COMMAND_SIZE, queue.room)
-            if taken:
-                published = queue.put_encoded(commands[: taken * WORK_COMMAND_SIZE])
-                self._end.doorbells.ring(queue.doorbell, queue.header, published.old, published.new)
-            return Offered(taken, status, queue.completed)
+            return offer_to(queue, self._end.doorbells, commands)
 
     def await_room(self, queue_id: int, count: int) -> None:
         """Wait until a ring has room for so many commands (at most all), or has stopped.
@@ -98,7 +94,7 @@ class WorkRings:
             ZeError: there is no such queue.
         """
         _, queue = self._find(queue_id)
-        return bool(queue.status) or queue.room >= min(count, queue.entry_count)
+        return has_room_in(queue, count)
 
     def _find(self, queue_id: int) -> tuple[threading.Lock, WorkQueue]:
         with self._lock:
@@ -111,14 +107,42 @@ class WorkRings:
         count = len(commands)
         if queue.room < count:
             self._await_room(queue, count)
-        published = queue.put(commands)
-        self._end.doorbells.ring(queue.doorbell, queue.header, published.old, published.new)
+        put_into(queue, self._end.doorbells, b"".join(commands))
 
     def _await_room(self, queue: WorkQueue, count: int) -> None:
         if not self._end.waiter.wait(_room_for(queue, count)):
             raise device_lost(
                 f"queue {queue.queue_id} stopped with status {queue.status} while it was full"
             )
+
+
+def put_into(queue: WorkQueue, doorbells: Doorbells, commands: bytes | memoryview) -> None:
+    """Put encoded commands that fit into a ring, and tell the device.
+
+    Raises:
+        RingFull: they do not fit; nothing was put in.
+        ContractError: the ring's head is out of bounds.
+    """
+    published = queue.put(commands)
+    doorbells.ring(queue.doorbell, queue.header, published.old, published.new)
+
+
+def offer_to(queue: WorkQueue, doorbells: Doorbells, commands: bytes | memoryview) -> Offered:
+    """Put as many encoded commands into a ring as fit now; none once it has stopped.
+
+    Raises:
+        ContractError: the ring's head is out of bounds.
+    """
+    status = queue.status
+    taken = 0 if status else min(len(commands) // WORK_COMMAND_SIZE, queue.room)
+    if taken:
+        put_into(queue, doorbells, commands[: taken * WORK_COMMAND_SIZE])
+    return Offered(taken, status, queue.completed)
+
+
+def has_room_in(queue: WorkQueue, count: int) -> bool:
+    """Whether a ring has room for so many commands (at most all), or has stopped."""
+    return bool(queue.status) or queue.room >= min(count, queue.entry_count)
 
 
 def _room_for(queue: WorkQueue, count: int) -> WordWait:

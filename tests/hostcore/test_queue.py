@@ -43,8 +43,8 @@ def command(number: int) -> bytes:
 def test_commands_are_numbered_from_one_on(words: Words) -> None:
     queue = WorkQueue(words, created())
 
-    assert queue.put([command(1), command(2)]) == (0, 2, 2)
-    assert queue.put([command(3)]) == (2, 3, 3)
+    assert queue.put(command(1) + command(2)) == (0, 2, 2)
+    assert queue.put(command(3)) == (2, 3, 3)
     assert queue.room == 1
 
 
@@ -52,7 +52,7 @@ def test_device_finds_the_commands_in_order(words: Words) -> None:
     queue = WorkQueue(words, created())
     device = Consumer(words, OFFSET, work_shape(ENTRIES))
 
-    queue.put([command(1), command(2)])
+    queue.put(command(1) + command(2))
 
     assert device.available() == 2
     assert [device.fetch() for _ in range(2)] == [command(1), command(2)]
@@ -60,10 +60,10 @@ def test_device_finds_the_commands_in_order(words: Words) -> None:
 
 def test_full_ring_takes_nothing(words: Words) -> None:
     queue = WorkQueue(words, created())
-    queue.put([command(1)] * ENTRIES)
+    queue.put(command(1) * ENTRIES)
 
     with pytest.raises(RingFull):
-        queue.put([command(2)])
+        queue.put(command(2))
     assert queue.seqno == ENTRIES
 
 

@@ -25,7 +25,8 @@ from firmware.link.errors import LinkLost
 from firmware.link.sealed import create_sealed
 from hostdriver.core.questions import Answer
 from hostdriver.core.results import ZeError, ZeResult
-from hostdriver.runtime.control import ControlChannel, Pending
+from hostdriver.runtime.control import ControlChannel
+from hostdriver.runtime.requests import Pending
 from tests.harness.fake_firmware import (
     done,
     head_of,
@@ -299,9 +300,9 @@ def test_numbers_in_flight_are_not_given_again() -> None:
     with inline_firmware(held.append) as (device, host):
         channel = ControlChannel(host)
         first = channel.post(Nop(request=0))
-        channel._last = first.request
+        channel._requests._last = first.request
         second = channel.post(Nop(request=0))
-        channel._last = 0xFFFF_FFFF
+        channel._requests._last = 0xFFFF_FFFF
         third, fourth = channel.post(Nop(request=0)), channel.post(Nop(request=0))
 
         assert second.request == first.request + 1
