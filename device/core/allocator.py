@@ -106,7 +106,7 @@ class Allocator:
         memory.releasing = True
         number = client.released.begin()
         finish = partial(self._finish, client, space, span, memory, number)
-        return Releasing(number, self._releases.wait(blockers, finish))
+        return Releasing(number, self._releases.wait(client.client_id, blockers, finish))
 
     def _deliver(
         self, client: Client, request: int, vmid: int, span: Span, memory: MemoryObject

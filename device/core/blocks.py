@@ -38,6 +38,7 @@ class Blocks:
     memory: MemoryController
     scheduler: Scheduler
     acknowledgements: Acknowledgements
+    releases: Releases
     hardware: Hardware
     sessions: Sessions
 
@@ -74,16 +75,17 @@ class Blocks:
         fence_pools = FencePools(
             ports.tokens, ports.pool_tokens, ports.system_memory, scheduler, configuration
         )
+        releases = Releases(acknowledgements)
         hardware = Hardware(
             configuration=configuration,
             spaces=spaces,
             store=store,
             mapper=mapper,
-            allocator=Allocator(store, spaces, mapper, Releases(acknowledgements)),
+            allocator=Allocator(store, spaces, mapper, releases),
             queues=queues,
             exports=exports,
             fence_pools=fence_pools,
             reports=Reports(state, configuration, memory, scheduler, spaces, store, exports),
         )
         sessions = Sessions(state, hardware, acknowledgements)
-        return cls(state, memory, scheduler, acknowledgements, hardware, sessions)
+        return cls(state, memory, scheduler, acknowledgements, releases, hardware, sessions)

@@ -39,6 +39,7 @@ class Pump:
         "_marked",
         "_mcu",
         "_publisher",
+        "_releases",
         "_rounds",
         "_scheduler",
         "_state",
@@ -57,6 +58,7 @@ class Pump:
         self._marked = blocks.memory.local.ecc.marked
         self._mcu = mcu
         self._publisher = publisher
+        self._releases = blocks.releases
         self._scheduler = blocks.scheduler
         self._state = blocks.state
         self._supervisor = supervisor
@@ -87,6 +89,8 @@ class Pump:
             self.asleep = False
             self._publisher.asleep(asleep=False)
         busy = self._look(now)
+        if self._releases.free:
+            busy = [client for client in busy if client.client_id not in self._releases.free]
         if busy:
             self._serve(busy, now)
         effects: list[Effect] = []
@@ -96,14 +100,17 @@ class Pump:
                 effects = self._scheduler.work(now)
             except Exception as bug:  # noqa: BLE001 - a bug costs one client its session, no more
                 self._end_after(bug)
-            if self._acknowledgements:
-                self._acknowledgements.poll()
+            if self._acknowledgements and self._acknowledgements.poll():
+                self.dirty = True
+            if self._releases.free:
+                self._releases.carry_out()
         if supervisor.effects:
             effects = supervisor.take_effects() + effects
-        # Work commands change nothing that is published, unless they meet a memory error.
+        # Work commands change nothing that is published, unless they meet a memory error or
+        # something waited for them.
         if busy or self.dirty or self._marked:
             self._publisher.changes()
-        self.dirty = False
+        self.dirty = bool(self._releases.free) and not supervisor.halted
         return effects
 
     def chunk_done(self, chunk: Chunk) -> None:

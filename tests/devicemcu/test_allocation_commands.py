@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from device.core.releases import MOST_AT_ONCE
 from device.core.spec import DeviceSpec
 from firmware.abi.control import (
     Allocate,
+    Nop,
     ObjectDestroy,
     ObjectFlags,
     ObjectKind,
@@ -18,6 +20,7 @@ from firmware.abi.control import (
     SegmentUnregister,
 )
 from firmware.abi.ids import PAGE_SIZE, READ_WRITE, Rights
+from firmware.abi.registers import FREE_MEMORY
 from firmware.abi.replies import Allocated, Released
 from firmware.abi.segment import FenceSlot
 from firmware.abi.status import Status
@@ -209,6 +212,41 @@ def test_memory_of_submitted_work_goes_when_the_last_command_that_names_it_is_do
     third = bench.client.ask(bench.allocate(), Allocated)
     assert third.released == 1
     bench.pair.device.check()
+
+
+def test_free_memory_is_told_when_a_release_has_waited() -> None:
+    bench = Bench()
+    number = bench.allocated()
+    bench.submit_behind_a_fence(fill(VA))
+    bench.client.ask(bench.release(number), Released)
+
+    bench.open_fence()
+
+    assert bench.client.load64(FREE_MEMORY.offset) == bench.free
+
+
+def test_many_releases_behind_one_command_are_not_done_in_one_round() -> None:
+    bench = Bench()
+    other = bench.pair.attach()
+    places = [VA + number * PAGE_SIZE for number in range(2 * MOST_AT_ONCE + 1)]
+    objects = [bench.allocated(va, PAGE_SIZE) for va in places]
+    bench.submit_behind_a_fence(fill(VA, len(places) * PAGE_SIZE))
+    for va, number in zip(places, objects, strict=True):
+        bench.client.ask(bench.release(number, va, PAGE_SIZE), Released)
+    before = bench.free
+    bench.client.u64[bench.client.layout.fences_offset >> 3] = 1
+
+    bench.pair.device.work(bench.pair.now)
+    assert bench.free == before + MOST_AT_ONCE * PAGE_SIZE
+    for client in (bench.client, other):
+        client.send(Nop(request=client.request()).pack())
+    bench.pair.device.work(bench.pair.now)
+
+    # Who gave up so much waits until all of it has gone; nobody else does.
+    assert (len(other.replies()), len(bench.client.replies())) == (1, 0)
+    bench.pair.step()
+    assert len(bench.client.replies()) == 1
+    assert bench.client.ask(bench.allocate(), Allocated).released == len(places)
 
 
 def test_work_that_names_other_memory_holds_nothing_up() -> None:
