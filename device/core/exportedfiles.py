@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @final
 class ExportedFiles:
-    """The live exports that show one object from its first byte on, by that object's memory file.
+    """The live exports that show one object from the first byte of its memory file on, by the file.
 
     Owner: the export table, which tells it of each export that begins and ends.
     """
@@ -53,7 +53,7 @@ class ExportedFiles:
 def _file_of(export: Export) -> tuple[int, int] | None:
     """Return the file in which all of an export stands from the file's first byte on."""
     parts = export.parts
-    if len(parts) != 1 or parts.offsets[0] or export.window_offset:
+    memory = parts.memories[0]
+    if len(parts) != 1 or parts.offsets[0] or export.window_offset or memory.file_offset:
         return None
-    file = parts.memories[0].file
-    return None if file is None else file.identity
+    return None if memory.file is None else memory.file.identity

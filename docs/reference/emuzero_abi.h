@@ -1902,7 +1902,7 @@ EMUZERO_FIELD_(emuzero_control_import_files, reserved_1c, 0x1c);
 
 /* Tell the live export of the memory whose file is on the socket under this request number.
  * Who has an object's memory file may open it. An export counts that shows one object from
- * its first byte on; the newest is told. */
+ * the first byte of that file on; the newest is told. */
 struct emuzero_control_export_find {
     uint16_t opcode; /* 0x00: `ControlOpcode` of the command. */
     uint8_t reserved_02[2]; /* 0x02: Reserved, must be zero. */

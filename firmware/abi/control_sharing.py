@@ -40,8 +40,8 @@ class ExportPut(ControlCommand, size=CONTROL_MESSAGE_SIZE, opcode=ControlOpcode.
 class ExportFind(ControlCommand, size=CONTROL_MESSAGE_SIZE, opcode=ControlOpcode.EXPORT_FIND):
     """Tell the live export of the memory whose file is on the socket under this request number.
 
-    Who has an object's memory file may open it. An export counts that shows one object from its
-    first byte on; the newest is told.
+    Who has an object's memory file may open it. An export counts that shows one object from the
+    first byte of that file on; the newest is told.
     """
 
 

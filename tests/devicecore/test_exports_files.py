@@ -2,9 +2,9 @@
 
 import pytest
 
-from firmware.abi.control import ExportFind, ObjectFlags, ObjectKind
+from firmware.abi.control import ExportFind, ObjectFlags, ObjectKind, SegmentRegister
 from firmware.abi.ids import PAGE_SIZE
-from firmware.abi.replies import Exported
+from firmware.abi.replies import Exported, ObjectCreated
 from firmware.abi.status import Status
 from tests.harness.devicepair import DevicePair
 from tests.harness.deviceworld import HeapFile
@@ -99,3 +99,24 @@ def test_without_a_file_nothing_is_told(passed: str | None) -> None:
 
     assert client.refused(find(pair, client, passed)).status is Status.BAD_DESCRIPTOR
     assert client.refused(find(pair, client, HeapFile(SIZE))).status is Status.BAD_TOKEN
+
+
+def test_an_export_of_what_begins_later_in_a_file_is_not_the_file_s() -> None:
+    pair = DevicePair()
+    client = pair.attach()
+    vmid = client.space()
+    file = HeapFile(2 * SIZE)
+    for va, offset in ((VA, 0), (2 * VA, SIZE)):
+        register = SegmentRegister(
+            request=client.request(),
+            kind=ObjectKind.CLIENT_DESCRIPTOR,
+            flags=ObjectFlags.NONE,
+            address=offset,
+            size_bytes=SIZE,
+        )
+        pair.port(client).passed[register.request] = file
+        client.map(vmid, va, SIZE, client.ask(register, ObjectCreated).object_id)
+    whole = client.export(vmid, VA, SIZE)
+    client.export(vmid, 2 * VA, SIZE)
+
+    assert client.ask(find(pair, client, file), Exported).token == whole.token
