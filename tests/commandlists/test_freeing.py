@@ -6,6 +6,7 @@ import pytest
 
 from hostdriver import levelzero as ze
 from hostdriver.testing.pair import Pair
+from hostdriver.testing.waiting import Stuck
 from tests.harness.levelzero import fails
 
 RING = 256
@@ -65,19 +66,21 @@ def test_work_in_the_backlog_runs_as_if_nothing_had_been_freed(
 
 def test_a_blocking_free_waits_for_the_backlog(
     context: ze.Context,
-    spec_pair: Pair,
     device: ze.Device,
     immediate: ze.CommandList,
     memory: int,
+    event: ze.Event,
 ) -> None:
+    blocking = ze.MemoryFreeExtDesc(Policy.BLOCKING_FREE)
     freed = context.mem_alloc_device(device, PAGE)
     context.memory_fill(freed, b"kept", PAGE)
-    with spec_pair.hold():
-        for _ in range(2 * RING):
-            immediate.append_barrier()
-        immediate.append_memory_copy(memory, freed, 4)
+    work_behind_a_full_ring(immediate, event, memory, freed)
 
-    context.mem_free_ext(ze.MemoryFreeExtDesc(Policy.BLOCKING_FREE), freed)
+    with pytest.raises(Stuck):
+        context.mem_free_ext(blocking, freed)
 
+    assert context.mem_get_alloc_properties(freed).type is ze.MemoryType.DEVICE
+    event.host_signal()
+    context.mem_free_ext(blocking, freed)
     immediate.host_synchronize(0)
     assert context.memory_read(memory, 4) == b"kept"

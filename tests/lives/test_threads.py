@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
 from hostdriver import levelzero as ze
+from hostdriver.core.commandqueues_rings import STREAM_ENTRIES
 from tests.harness.emulator_process import EmulatorProcess, emulator_process
+from tests.harness.levelzero import fails
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -104,3 +107,31 @@ def test_of_threads_that_free_the_same_one_succeeds(driver: ze.Driver) -> None:
         errors = together(THREADS, lambda _, freed=pointer: context.mem_free(freed))  # type: ignore[misc]
         results = [error.result for error in errors if isinstance(error, ze.ZeError)]
         assert results == [ze.ZeResult.ZE_RESULT_ERROR_INVALID_ARGUMENT] * (THREADS - 1)
+
+
+def test_a_blocking_free_waits_for_work_that_does_not_fit_into_its_ring(driver: ze.Driver) -> None:
+    context, device = driver.create_context(), driver.devices[0]
+    event = context.event_pool_create(ze.EventPoolDesc(1)).event_create()
+    commands = context.command_list_create_immediate(device)
+    target, freed = (context.mem_alloc_device(device, PAGE) for _ in range(2))
+    context.memory_fill(freed, b"kept", PAGE)
+    (stream,) = driver._process.current().state.streams.values()
+    commands.append_wait_on_events([event])
+    for _ in range(2 * STREAM_ENTRIES):
+        commands.append_barrier()
+    commands.append_memory_copy(target, freed, 4)
+    assert stream.backlog
+    policy = ze.MemoryFreeExtDesc(ze.DriverMemoryFreePolicyExtFlags.BLOCKING_FREE)
+    free = threading.Thread(target=context.mem_free_ext, args=(policy, freed))
+
+    free.start()
+    while free.is_alive() and not stream.waiters:
+        os.sched_yield()
+    assert free.is_alive()
+    event.host_signal()
+    free.join()
+
+    commands.host_synchronize(0)
+    assert context.memory_read(target, 4) == b"kept"
+    with fails("INVALID_ARGUMENT", "no memory that this driver allocated"):
+        context.mem_free(freed)
