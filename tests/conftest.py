@@ -1,4 +1,7 @@
-"""Hypothesis profiles: `default` is quick, `ci` repeatable, `nightly` long; chance; signals."""
+"""What all tests share: profiles of hypothesis, chance, signals, an emulator and its driver.
+
+`default` is quick, `ci` repeatable, `nightly` long.
+"""
 
 import random
 import signal
@@ -7,7 +10,9 @@ from collections.abc import Generator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from hostdriver import levelzero as ze
 from tests.harness.chance import SEED, again, new_seed
+from tests.harness.emulator_process import EmulatorProcess, emulator_process
 
 # A loaded machine is no fault of the code: neither deadlines nor slow generation fail a test.
 # Every profile says all that it means, since the library's own defaults differ under CI.
@@ -34,6 +39,29 @@ def chance(request: pytest.FixtureRequest) -> random.Random:
     seed = new_seed()
     request.node.stash[SEED] = seed
     return random.Random(seed)
+
+
+@pytest.fixture(name="emulator", scope="module")
+def make_emulator(tmp_path_factory: pytest.TempPathFactory) -> Generator[EmulatorProcess]:
+    """Run one device process for all tests of a module: none may leave anything behind."""
+    with emulator_process(tmp_path_factory.mktemp("emulator")) as running:
+        yield running
+
+
+@pytest.fixture(name="driver")
+def make_driver(emulator: EmulatorProcess) -> Generator[ze.Driver]:
+    with ze.connect(emulator.path, start=None) as driver:
+        yield driver
+
+
+@pytest.fixture(name="context")
+def make_context(driver: ze.Driver) -> ze.Context:
+    return driver.create_context()
+
+
+@pytest.fixture(name="device")
+def get_device(driver: ze.Driver) -> ze.Device:
+    return driver.devices[0]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -23,9 +23,9 @@ def make_context(spec_pair: Pair) -> Iterator[ze.Context]:
     spec_pair.assert_nothing_left()
 
 
-@pytest.fixture(name="device")
-def get_device(spec_pair: Pair) -> ze.Device:
-    return spec_pair.driver.devices[0]
+@pytest.fixture(name="driver")
+def get_driver(spec_pair: Pair) -> ze.Driver:
+    return spec_pair.driver
 
 
 @pytest.fixture(name="memory")

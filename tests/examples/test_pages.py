@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from tests.harness.commandline import environment
-from tests.harness.emulator_process import emulator_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,12 +35,6 @@ def blocks() -> Iterator[Block]:
         text = (ROOT / page).read_text(encoding="utf-8")
         for match in BLOCK.finditer(text):
             yield Block(page, text[: match.start()].count("\n") + 1, match[1])
-
-
-@pytest.fixture(scope="module")
-def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorProcess]:
-    with emulator_process(tmp_path_factory.mktemp("emulator")) as running:
-        yield running
 
 
 @pytest.mark.parametrize("block", list(blocks()), ids=lambda block: f"{block.page}:{block.line}")

@@ -36,12 +36,6 @@ def make_emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator
         yield process
 
 
-@pytest.fixture(name="driver")
-def make_driver(emulator: EmulatorProcess) -> Iterator[ze.Driver]:
-    with ze.connect(emulator.path, start=None) as driver:
-        yield driver
-
-
 def descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names only
 

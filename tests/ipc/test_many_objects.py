@@ -24,12 +24,6 @@ def make_emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator
         yield process
 
 
-@pytest.fixture(name="driver")
-def make_driver(emulator: EmulatorProcess) -> Iterator[ze.Driver]:
-    with ze.connect(emulator.path, start=None) as driver:
-        yield driver
-
-
 @pytest.fixture(name="importer")
 def make_importer(emulator: EmulatorProcess) -> Iterator[Program]:
     with program(emulator.path) as importer:

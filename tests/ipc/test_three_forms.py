@@ -15,19 +15,13 @@ from pathlib import Path
 import pytest
 
 from hostdriver import levelzero as ze
-from tests.harness.emulator_process import EmulatorProcess, emulator_process
+from tests.harness.emulator_process import EmulatorProcess
 from tests.harness.levelzero import PAGE, fails
 from tests.harness.ze_program import Program, program
 
 PIDFD_GETFD = 438
 """Number of the system call on every architecture."""
 SIZE = 2 * PAGE + 100
-
-
-@pytest.fixture(name="emulator", scope="module")
-def make_emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorProcess]:
-    with emulator_process(tmp_path_factory.mktemp("emulator")) as process:
-        yield process
 
 
 @pytest.fixture(name="exporter", scope="module")
@@ -40,11 +34,6 @@ def make_exporter(emulator: EmulatorProcess) -> Iterator[Program]:
 def make_driver(emulator: EmulatorProcess) -> Iterator[ze.Driver]:
     with ze.connect(emulator.path, start=None) as driver:
         yield driver
-
-
-@pytest.fixture(name="context")
-def make_context(driver: ze.Driver) -> ze.Context:
-    return driver.create_context()
 
 
 def exported(exporter: Program, kind: str) -> tuple[int, bytes]:

@@ -1,32 +1,15 @@
 """What a pointer names: allocations, mapped and opened memory, and what is not the driver's."""
 
-from collections.abc import Generator
 from typing import Literal
 
 import pytest
 
 from hostdriver import levelzero as ze
-from hostdriver.testing.pair import DeviceSpec, Pair, pair
+from hostdriver.testing.pair import DeviceSpec, pair
 from tests.harness.levelzero import fails
 
 KIB, MIB = 1 << 10, 1 << 20
 Type = ze.MemoryType
-
-
-@pytest.fixture(name="world")
-def make_world() -> Generator[Pair]:
-    with pair(DeviceSpec(vram_size=64 << 20)) as world:
-        yield world
-
-
-@pytest.fixture(name="context")
-def make_context(world: Pair) -> ze.Context:
-    return world.driver.create_context()
-
-
-@pytest.fixture(name="device")
-def get_device(world: Pair) -> ze.Device:
-    return world.driver.devices[0]
 
 
 def test_pointer_into_an_allocation_tells_kind_number_page_and_device(

@@ -25,16 +25,6 @@ def make_driver(emulator: EmulatorProcess) -> Iterator[ze.Driver]:
         yield driver
 
 
-@pytest.fixture(name="context")
-def make_context(driver: ze.Driver) -> ze.Context:
-    return driver.create_context()
-
-
-@pytest.fixture(name="device")
-def get_device(driver: ze.Driver) -> ze.Device:
-    return driver.devices[0]
-
-
 @pytest.mark.parametrize("kind", ["host", "shared"])
 def test_cpu_and_device_see_each_others_stores_at_one_pointer(
     context: ze.Context, kind: str

@@ -19,11 +19,6 @@ def make_world() -> Generator[Pair]:
         yield world
 
 
-@pytest.fixture(name="context")
-def make_context(world: Pair) -> ze.Context:
-    return world.driver.create_context()
-
-
 def fill_by(world: Pair, index: int, pointer: int, value: bytes, size: int) -> None:
     """Let one device fill memory."""
 

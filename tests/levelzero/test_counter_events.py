@@ -20,8 +20,6 @@ from hostdriver.testing.pair import Pair, pair
 from tests.harness.events import INVALID, NOT_READY, SMALL, WRONG_KIND, Target, result_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from hostdriver.api.context import Context
     from hostdriver.api.device import Device
     from hostdriver.api.events import CounterEvent, EventBase
@@ -33,22 +31,6 @@ NULL_HANDLE = ZeResult.ZE_RESULT_ERROR_INVALID_NULL_HANDLE
 NULL_POINTER = ZeResult.ZE_RESULT_ERROR_INVALID_NULL_POINTER
 INVALID_ENUMERATION = ZeResult.ZE_RESULT_ERROR_INVALID_ENUMERATION
 UNSUPPORTED_ENUMERATION = ZeResult.ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION
-
-
-@pytest.fixture
-def world() -> Iterator[Pair]:
-    with pair(SMALL) as made:
-        yield made
-
-
-@pytest.fixture
-def device(world: Pair) -> Device:
-    return world.driver.devices[0]
-
-
-@pytest.fixture
-def context(world: Pair) -> Context:
-    return world.driver.create_context()
 
 
 @pytest.fixture(params=["alone", "of a pool"])

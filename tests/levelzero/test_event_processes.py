@@ -14,12 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
 
-@pytest.fixture(name="emulator", scope="module")
-def make_emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorProcess]:
-    with emulator_process(tmp_path_factory.mktemp("emulator")) as process:
-        yield process
-
-
 @contextmanager
 def two_programs(emulator: EmulatorProcess) -> Generator[tuple[EventProgram, EventProgram]]:
     with event_program(emulator.path) as one, event_program(emulator.path) as other:

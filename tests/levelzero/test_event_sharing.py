@@ -15,8 +15,6 @@ from hostdriver.testing.pair import Pair, pair
 from tests.harness.events import INVALID, LOST, NOT_READY, SMALL, WRONG_KIND, Target, result_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from hostdriver.api.context import Context
 
 IPC = EventPoolFlags.IPC | EventPoolFlags.HOST_VISIBLE
@@ -25,12 +23,6 @@ SHARED = EventPoolDesc(4, IPC)
 
 def open_descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names only
-
-
-@pytest.fixture
-def world() -> Iterator[Pair]:
-    with pair(SMALL) as made:
-        yield made
 
 
 @pytest.fixture

@@ -29,20 +29,7 @@ from tests.harness.events import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from hostdriver.api.context import Context
-
-
-@pytest.fixture
-def world() -> Iterator[Pair]:
-    with pair(SMALL) as made:
-        yield made
-
-
-@pytest.fixture
-def context(world: Pair) -> Context:
-    return world.driver.create_context()
 
 
 def test_an_event_is_signalled_until_it_is_reset(context: Context) -> None:

@@ -55,11 +55,6 @@ def make_driver(process: FakeProcess) -> ze.Driver:
     return driver_of(process)
 
 
-@pytest.fixture(name="context")
-def make_context(driver: ze.Driver) -> ze.Context:
-    return driver.create_context()
-
-
 def test_device_tells_what_the_specification_says(driver: ze.Driver) -> None:
     (device,) = driver.devices
     properties = device.get_properties()

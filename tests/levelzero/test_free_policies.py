@@ -1,7 +1,5 @@
 """Freeing by policy on real devices: work that was submitted runs, the bytes go then."""
 
-from collections.abc import Generator
-
 import pytest
 
 from firmware.abi.control import QueueCreate, QueueKind, Release, ReleaseMode
@@ -14,7 +12,7 @@ from hostdriver.api.memory_structures import MemoryFreeExtDesc
 from hostdriver.core.calls import call
 from hostdriver.core.questions import Submit
 from hostdriver.core.state import DriverState
-from hostdriver.testing.pair import DeviceSpec, Pair, pair
+from hostdriver.testing.pair import Pair
 from hostdriver.testing.waiting import Stuck
 from tests.harness.fake_session import FakeSession, Steps, released
 from tests.harness.levelzero import fails
@@ -25,17 +23,6 @@ Policy = ze.DriverMemoryFreePolicyExtFlags
 BLOCKING = MemoryFreeExtDesc(Policy.BLOCKING_FREE)
 DEFERRED = MemoryFreeExtDesc(Policy.DEFER_FREE)
 AT_ONCE = MemoryFreeExtDesc()
-
-
-@pytest.fixture(name="world")
-def make_world() -> Generator[Pair]:
-    with pair(DeviceSpec(vram_size=64 << 20)) as world:
-        yield world
-
-
-@pytest.fixture(name="context")
-def make_context(world: Pair) -> ze.Context:
-    return world.driver.create_context()
 
 
 class HeldWork:

@@ -23,16 +23,6 @@ def make_world() -> Generator[Pair]:
         yield world
 
 
-@pytest.fixture(name="context")
-def make_context(world: Pair) -> ze.Context:
-    return world.driver.create_context()
-
-
-@pytest.fixture(name="device")
-def get_device(world: Pair) -> ze.Device:
-    return world.driver.devices[0]
-
-
 @pytest.mark.error("ContextMakeMemoryResident", "NH", "NP", "IA")
 @pytest.mark.error("ContextEvictMemory", "NH", "NP")
 def test_residency_is_checked_and_changes_nothing(context: ze.Context, device: ze.Device) -> None:

@@ -26,16 +26,6 @@ def make_driver(emulator: EmulatorProcess) -> Iterator[ze.Driver]:
         yield driver
 
 
-@pytest.fixture(name="context")
-def make_context(driver: ze.Driver) -> ze.Context:
-    return driver.create_context()
-
-
-@pytest.fixture(name="device")
-def get_device(driver: ze.Driver) -> ze.Device:
-    return driver.devices[0]
-
-
 @pytest.fixture(name="pair")
 def make_pair(emulator: EmulatorProcess) -> Iterator[tuple[Program, Program]]:
     with program(emulator.path) as exporter, program(emulator.path) as importer:

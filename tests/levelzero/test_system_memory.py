@@ -1,7 +1,5 @@
 """The application's own memory as a host allocation: its very pages, at their own address."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from firmware.abi.ids import PAGE_SIZE
@@ -26,31 +24,6 @@ READ_ONLY = ze.HostMemAllocFlags.MEM_READ_ONLY
 both_profiles = pytest.mark.parametrize("profile", ["spec", "intel"])
 
 
-@pytest.fixture(name="spec")
-def get_spec(spec_pair: Pair) -> Pair:
-    return spec_pair
-
-
-@pytest.fixture(name="intel")
-def get_intel(intel_pair: Pair) -> Pair:
-    return intel_pair
-
-
-@pytest.fixture(name="context")
-def make_context(spec: Pair) -> Iterator[ze.Context]:
-    with spec.driver.create_context() as made:
-        yield made
-    spec.assert_nothing_left()
-
-
-@pytest.fixture(name="loose")
-def make_loose(intel: Pair) -> Iterator[ze.Context]:
-    """Return a context with profile `intel`."""
-    with intel.driver.create_context() as made:
-        yield made
-    intel.assert_nothing_left()
-
-
 @pytest.mark.sentence("MEMMAP-01")
 @pytest.mark.sentence("MEMMAP-05")
 @pytest.mark.sentence("MEMMAP-06")
@@ -58,49 +31,49 @@ def make_loose(intel: Pair) -> Iterator[ze.Context]:
 @pytest.mark.sentence("MEMMAP-24")
 @pytest.mark.sentence("MEMMAP-28")
 @pytest.mark.case("H04")
-def test_device_and_cpu_see_each_others_stores_in_memory_of_the_heap(context: ze.Context) -> None:
+def test_device_and_cpu_see_each_others_stores_in_memory_of_the_heap(strict: ze.Context) -> None:
     with heap(8 * PAGE_SIZE) as buffer:
-        pointer = bring(context, buffer, 8 * PAGE_SIZE, alignment=PAGE_SIZE)
+        pointer = bring(strict, buffer, 8 * PAGE_SIZE, alignment=PAGE_SIZE)
         assert pointer == buffer
         poke(buffer, b"by the CPU")
 
-        assert context.memory_read(pointer, 10) == b"by the CPU"
-        context.memory_write(pointer + 5 * PAGE_SIZE + 1, b"by the device")
+        assert strict.memory_read(pointer, 10) == b"by the CPU"
+        strict.memory_write(pointer + 5 * PAGE_SIZE + 1, b"by the device")
         assert peek(buffer + 5 * PAGE_SIZE + 1, 13) == b"by the device"
 
         # Stores on either side after the first look, so that a copy would show.
         poke(buffer, b"again")
-        context.memory_copy(pointer + 100, pointer, 5)
+        strict.memory_copy(pointer + 100, pointer, 5)
         assert peek(buffer + 100, 5) == b"again"
-        assert context.mem_get_address_range(pointer + 77) == (buffer, 8 * PAGE_SIZE)
-        context.mem_free(pointer)
+        assert strict.mem_get_address_range(pointer + 77) == (buffer, 8 * PAGE_SIZE)
+        strict.mem_free(pointer)
 
 
 @pytest.mark.sentence("MEMMAP-02")
-def test_memory_of_the_stack(context: ze.Context) -> None:
+def test_memory_of_the_stack(strict: ze.Context) -> None:
     page = stack_page()
-    with brought(context, page, PAGE_SIZE) as pointer:
-        context.memory_fill(pointer, b"stack!..", 64)
+    with brought(strict, page, PAGE_SIZE) as pointer:
+        strict.memory_fill(pointer, b"stack!..", 64)
         assert peek(page, 64) == b"stack!.." * 8
 
 
 @pytest.mark.sentence("MEMMAP-03")
-def test_static_memory(context: ze.Context) -> None:
+def test_static_memory(strict: ze.Context) -> None:
     page = static_page()
-    with brought(context, page, PAGE_SIZE) as pointer, heap(PAGE_SIZE) as buffer:
-        with brought(context, buffer, PAGE_SIZE) as copy:
-            context.memory_copy(copy, pointer, 256)
+    with brought(strict, page, PAGE_SIZE) as pointer, heap(PAGE_SIZE) as buffer:
+        with brought(strict, buffer, PAGE_SIZE) as copy:
+            strict.memory_copy(copy, pointer, 256)
         assert peek(buffer, 256) == peek(page, 256)
 
 
 @pytest.mark.sentence("MEMMAP-04")
 @pytest.mark.parametrize("offset", [0, 7 * PAGE_SIZE])
 @pytest.mark.parametrize("size", [PAGE_SIZE, 16 * PAGE_SIZE, 5 * MIB])
-def test_mapped_memory_however_it_is_placed(context: ze.Context, size: int, offset: int) -> None:
-    with mapped(size, offset=offset) as area, brought(context, area, size) as pointer:
+def test_mapped_memory_however_it_is_placed(strict: ze.Context, size: int, offset: int) -> None:
+    with mapped(size, offset=offset) as area, brought(strict, area, size) as pointer:
         poke(area + size - 4, b"last")
-        context.memory_copy(pointer, pointer + size - 4, 4)
-        context.memory_fill(pointer + size // 2, b"middle__", 8)
+        strict.memory_copy(pointer, pointer + size - 4, 4)
+        strict.memory_fill(pointer + size // 2, b"middle__", 8)
 
         assert peek(area, 4) == b"last"
         assert peek(area + size // 2, 8) == b"middle__"
@@ -109,18 +82,18 @@ def test_mapped_memory_however_it_is_placed(context: ze.Context, size: int, offs
 @pytest.mark.sentence("MEMMAP-22")
 @pytest.mark.sentence("MEMMAP-25")
 @pytest.mark.sentence("MEMMAP-20")
-def test_freeing_ends_the_device_s_access_and_leaves_the_bytes(context: ze.Context) -> None:
+def test_freeing_ends_the_device_s_access_and_leaves_the_bytes(strict: ze.Context) -> None:
     with heap(PAGE_SIZE) as buffer:
-        pointer = bring(context, buffer, PAGE_SIZE)
-        context.memory_write(pointer, b"stays")
-        context.mem_free(pointer)
+        pointer = bring(strict, buffer, PAGE_SIZE)
+        strict.memory_write(pointer, b"stays")
+        strict.mem_free(pointer)
 
         assert peek(buffer, 5) == b"stays"
         poke(buffer, b"still the program's")
         with fails("DEVICE_LOST", f"{buffer:#x}", "nothing is mapped there"):
-            context.memory_fill(pointer, b"\0", 8)
+            strict.memory_fill(pointer, b"\0", 8)
         with fails("INVALID_ARGUMENT", f"{buffer:#x}"):
-            context.mem_free(pointer)
+            strict.mem_free(pointer)
         assert peek(buffer, 19) == b"still the program's"
 
 
@@ -147,12 +120,12 @@ def test_freeing_ends_the_device_s_access_and_leaves_the_bytes(context: ze.Conte
     ],
 )
 def test_crooked_requests_map_nothing(
-    context: ze.Context, shift: int, size: int, asked: int, alignment: int, error: str
+    strict: ze.Context, shift: int, size: int, asked: int, alignment: int, error: str
 ) -> None:
     with mapped(4 * MIB) as area:
         start = -(-area >> 21 << 21) + shift
         with fails(error, "expected" if alignment != 2 * MIB else "alignment"):
-            bring(context, start, size, asked=asked, alignment=alignment)
+            bring(strict, start, size, asked=asked, alignment=alignment)
 
 
 @pytest.mark.decision("C1", profile="both")
@@ -168,12 +141,12 @@ def test_with_intel_whatever_cannot_be_mapped_is_out_of_host_memory(
 
 
 @pytest.mark.decision("C2")
-def test_a_call_for_less_gets_all_of_the_descriptor(context: ze.Context) -> None:
+def test_a_call_for_less_gets_all_of_the_descriptor(strict: ze.Context) -> None:
     with heap(4 * PAGE_SIZE) as buffer:
-        pointer = bring(context, buffer, 4 * PAGE_SIZE, asked=1)
-        assert context.mem_get_address_range(pointer) == (buffer, 4 * PAGE_SIZE)
-        context.memory_fill(pointer + 3 * PAGE_SIZE, b"x", PAGE_SIZE)
-        context.mem_free(pointer)
+        pointer = bring(strict, buffer, 4 * PAGE_SIZE, asked=1)
+        assert strict.mem_get_address_range(pointer) == (buffer, 4 * PAGE_SIZE)
+        strict.memory_fill(pointer + 3 * PAGE_SIZE, b"x", PAGE_SIZE)
+        strict.mem_free(pointer)
 
 
 @pytest.mark.decision("C2", profile="intel")
@@ -190,26 +163,28 @@ def test_with_intel_the_call_s_own_size_does_not_count(loose: ze.Context, asked:
     ("address", "size"),
     [(0, PAGE_SIZE), (2**64 - PAGE_SIZE, 2 * PAGE_SIZE), (1 << 47, PAGE_SIZE), (1 << 63, 1 << 62)],
 )
-def test_addresses_that_no_memory_has(context: ze.Context, address: int, size: int) -> None:
+def test_addresses_that_no_memory_has(strict: ze.Context, address: int, size: int) -> None:
     with fails("INVALID_ARGUMENT"):
-        bring(context, address, size)
+        bring(strict, address, size)
 
 
 # --- what cannot be mapped ---------------------------------------------------------------------
 
 
 @pytest.mark.sentence("MEMMAP-15")
-def test_a_hole_is_named(context: ze.Context) -> None:
+def test_a_hole_is_named(strict: ze.Context) -> None:
     with mapped(4 * PAGE_SIZE) as area:
         take_away(area + 2 * PAGE_SIZE, PAGE_SIZE)
         with fails("INVALID_ARGUMENT", f"{area + 2 * PAGE_SIZE:#x}"):
-            bring(context, area, 4 * PAGE_SIZE)
+            bring(strict, area, 4 * PAGE_SIZE)
 
 
 @pytest.mark.sentence("MEMMAP-15")
 @both_profiles
-def test_memory_of_the_driver_is_no_system_memory(spec: Pair, intel: Pair, profile: str) -> None:
-    used = spec if profile == "spec" else intel
+def test_memory_of_the_driver_is_no_system_memory(
+    spec: Pair, intel_pair: Pair, profile: str
+) -> None:
+    used = spec if profile == "spec" else intel_pair
     context, device = used.driver.create_context(), used.driver.devices[0]
     error = "INVALID_ARGUMENT" if profile == "spec" else "OUT_OF_HOST_MEMORY"
     pointers = [
@@ -244,24 +219,24 @@ def test_a_process_may_do_without_it(spec: Pair, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.sentence("MEMMAP-16")
-def test_memory_that_can_only_be_read_needs_the_flag(context: ze.Context) -> None:
+def test_memory_that_can_only_be_read_needs_the_flag(strict: ze.Context) -> None:
     constants = read_only_page()
     with mapped(2 * PAGE_SIZE, writable=False) as area:
         for address in (area, constants):
             with fails("INVALID_ARGUMENT", f"{address:#x}"):
-                bring(context, address, PAGE_SIZE)
-            pointer = bring(context, address, PAGE_SIZE, flags=READ_ONLY)
-            assert context.memory_read(pointer, PAGE_SIZE) == peek(address, PAGE_SIZE)
-            context.mem_free(pointer)
+                bring(strict, address, PAGE_SIZE)
+            pointer = bring(strict, address, PAGE_SIZE, flags=READ_ONLY)
+            assert strict.memory_read(pointer, PAGE_SIZE) == peek(address, PAGE_SIZE)
+            strict.mem_free(pointer)
 
 
 @pytest.mark.sentence("MEMMAP-17")
 @pytest.mark.decision("C24", profile="both")
 @both_profiles
 def test_with_the_flag_the_device_does_not_write_memory_that_can_be_written(
-    spec: Pair, intel: Pair, profile: str
+    spec: Pair, intel_pair: Pair, profile: str
 ) -> None:
-    used = spec if profile == "spec" else intel
+    used = spec if profile == "spec" else intel_pair
     with used.driver.create_context() as context, heap(PAGE_SIZE) as buffer:
         poke(buffer, b"before")
         pointer = bring(context, buffer, PAGE_SIZE, flags=READ_ONLY)

@@ -1,7 +1,5 @@
 """The application's own memory as an allocation: taken away, overlapping, refused, and its cost."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from firmware.abi.ids import PAGE_SIZE
@@ -20,66 +18,41 @@ from tests.harness.levelzero import fails
 MIB = 1 << 20
 
 
-@pytest.fixture(name="spec")
-def get_spec(spec_pair: Pair) -> Pair:
-    return spec_pair
-
-
-@pytest.fixture(name="intel")
-def get_intel(intel_pair: Pair) -> Pair:
-    return intel_pair
-
-
-@pytest.fixture(name="context")
-def make_context(spec: Pair) -> Iterator[ze.Context]:
-    with spec.driver.create_context() as made:
-        yield made
-    spec.assert_nothing_left()
-
-
-@pytest.fixture(name="loose")
-def make_loose(intel: Pair) -> Iterator[ze.Context]:
-    """Return a context with profile `intel`."""
-    with intel.driver.create_context() as made:
-        yield made
-    intel.assert_nothing_left()
-
-
 # --- memory that goes too early ----------------------------------------------------------------
 
 
 @pytest.mark.sentence("MEMMAP-18")
 @pytest.mark.case("H07")
 def test_memory_taken_away_too_early_is_told_at_the_next_access_and_at_free(
-    spec: Pair, context: ze.Context
+    spec: Pair, strict: ze.Context
 ) -> None:
     with mapped(8 * PAGE_SIZE) as area:
-        pointer = bring(context, area, 8 * PAGE_SIZE)
+        pointer = bring(strict, area, 8 * PAGE_SIZE)
         gone = area + 3 * PAGE_SIZE
         take_away(gone, PAGE_SIZE)
         into = bytearray(8 * PAGE_SIZE)
 
         with fails("DEVICE_LOST", "read", f"{gone:#x}", "gone or protected"):
-            context.memory_read_into(pointer, into)
+            strict.memory_read_into(pointer, into)
         with fails("DEVICE_LOST", "write", f"{gone:#x}", "gone or protected"):
-            context.memory_fill(pointer, b"\7", 8 * PAGE_SIZE)
+            strict.memory_fill(pointer, b"\7", 8 * PAGE_SIZE)
 
         # What stands before the hole was done, what is behind it not.
         assert peek(gone - 1, 1) == b"\7"
         assert peek(gone + PAGE_SIZE, 1) == b"\0"
-        context.mem_free(pointer)
+        strict.mem_free(pointer)
         told = spec.driver.get_last_error_description()
         assert f"{gone:#x}" in told
         assert f"{area:#x}" in told
         assert "took its memory" in told
 
 
-def test_freeing_memory_that_is_there_tells_nothing(spec: Pair, context: ze.Context) -> None:
+def test_freeing_memory_that_is_there_tells_nothing(spec: Pair, strict: ze.Context) -> None:
     with fails("INVALID_NULL_POINTER"):
-        context.mem_free(None)
+        strict.mem_free(None)
     before = spec.driver.get_last_error_description()
     with heap(PAGE_SIZE) as buffer:
-        context.mem_free(bring(context, buffer, PAGE_SIZE))
+        strict.mem_free(bring(strict, buffer, PAGE_SIZE))
 
     assert spec.driver.get_last_error_description() == before
 
@@ -92,24 +65,24 @@ def test_freeing_memory_that_is_there_tells_nothing(spec: Pair, context: ze.Cont
 @pytest.mark.case("H07")
 @pytest.mark.parametrize(("shift", "pages"), [(0, 4), (0, 1), (3, 4), (1, 2), (-1, 2), (-1, 6)])
 def test_a_second_import_that_overlaps_is_refused(
-    context: ze.Context, shift: int, pages: int
+    strict: ze.Context, shift: int, pages: int
 ) -> None:
     with mapped(8 * PAGE_SIZE) as area:
         middle = area + 2 * PAGE_SIZE
-        with brought(context, middle, 4 * PAGE_SIZE) as pointer:
+        with brought(strict, middle, 4 * PAGE_SIZE) as pointer:
             with fails("INVALID_ARGUMENT", "overlap", "allocation of this driver"):
-                bring(context, middle + shift * PAGE_SIZE, pages * PAGE_SIZE)
-            context.memory_fill(pointer, b"z", 4 * PAGE_SIZE)
+                bring(strict, middle + shift * PAGE_SIZE, pages * PAGE_SIZE)
+            strict.memory_fill(pointer, b"z", 4 * PAGE_SIZE)
 
 
-def test_neighbours_do_not_overlap(context: ze.Context) -> None:
+def test_neighbours_do_not_overlap(strict: ze.Context) -> None:
     with mapped(3 * PAGE_SIZE) as area:
         with (
-            brought(context, area + PAGE_SIZE, PAGE_SIZE),
-            brought(context, area, PAGE_SIZE) as first,
-            brought(context, area + 2 * PAGE_SIZE, PAGE_SIZE),
+            brought(strict, area + PAGE_SIZE, PAGE_SIZE),
+            brought(strict, area, PAGE_SIZE) as first,
+            brought(strict, area + 2 * PAGE_SIZE, PAGE_SIZE),
         ):
-            context.memory_fill(first, b"abc_def_", 3 * PAGE_SIZE)
+            strict.memory_fill(first, b"abc_def_", 3 * PAGE_SIZE)
         assert peek(area + 3 * PAGE_SIZE - 8, 8) == b"abc_def_"
 
 
@@ -117,7 +90,7 @@ def test_neighbours_do_not_overlap(context: ze.Context) -> None:
 @pytest.mark.decision("C21", profile="intel")
 @pytest.mark.parametrize("first_freed", [0, 1])
 def test_with_intel_freeing_one_of_two_takes_the_common_pages_from_the_other(
-    intel: Pair, loose: ze.Context, first_freed: int
+    intel_pair: Pair, loose: ze.Context, first_freed: int
 ) -> None:
     with mapped(6 * PAGE_SIZE) as area:
         pointers = [
@@ -136,7 +109,7 @@ def test_with_intel_freeing_one_of_two_takes_the_common_pages_from_the_other(
             loose.memory_fill(area + 2 * PAGE_SIZE, b"x", 8)
         assert peek(area + 2 * PAGE_SIZE, 8) == b"all_six_"
         loose.mem_free(kept)
-        intel.check()
+        intel_pair.check()
 
 
 @pytest.mark.decision("C21", profile="intel")
@@ -154,12 +127,12 @@ def test_with_intel_the_same_memory_may_be_imported_twice_and_freed_twice(
 
 
 @pytest.mark.case("H03")
-def test_a_small_import_that_was_freed_does_not_shorten_a_larger_one(context: ze.Context) -> None:
+def test_a_small_import_that_was_freed_does_not_shorten_a_larger_one(strict: ze.Context) -> None:
     with mapped(4 * PAGE_SIZE) as area:
-        with brought(context, area, PAGE_SIZE) as pointer:
-            context.memory_fill(pointer, b"1", PAGE_SIZE)
-        with brought(context, area, 4 * PAGE_SIZE) as pointer:
-            context.memory_fill(pointer + 3 * PAGE_SIZE, b"4", PAGE_SIZE)
+        with brought(strict, area, PAGE_SIZE) as pointer:
+            strict.memory_fill(pointer, b"1", PAGE_SIZE)
+        with brought(strict, area, 4 * PAGE_SIZE) as pointer:
+            strict.memory_fill(pointer + 3 * PAGE_SIZE, b"4", PAGE_SIZE)
         assert peek(area + 3 * PAGE_SIZE, PAGE_SIZE) == b"4" * PAGE_SIZE
 
 
@@ -171,25 +144,25 @@ def test_a_small_import_that_was_freed_does_not_shorten_a_larger_one(context: ze
 @pytest.mark.decision("C23")
 @pytest.mark.case("H07")
 def test_device_and_shared_memory_do_not_take_the_descriptor(
-    spec: Pair, context: ze.Context
+    spec: Pair, strict: ze.Context
 ) -> None:
     device = spec.driver.devices[0]
     with heap(PAGE_SIZE) as buffer:
         chain = [ze.ExternalMemmapSysmemExtDesc(buffer, PAGE_SIZE)]
         on_device, on_host = ze.DeviceMemAllocDesc(p_next=chain), ze.HostMemAllocDesc(p_next=chain)
         with fails("INVALID_ARGUMENT", "host allocations alone"):
-            context.mem_alloc_device(device, PAGE_SIZE, desc=on_device)
+            strict.mem_alloc_device(device, PAGE_SIZE, desc=on_device)
         with fails("INVALID_ARGUMENT", "host allocations alone"):
-            context.mem_alloc_shared(PAGE_SIZE, device=device, device_desc=on_device)
+            strict.mem_alloc_shared(PAGE_SIZE, device=device, device_desc=on_device)
         with fails("INVALID_ARGUMENT", "host allocations alone"):
-            context.mem_alloc_shared(PAGE_SIZE, device=device, host_desc=on_host)
+            strict.mem_alloc_shared(PAGE_SIZE, device=device, host_desc=on_host)
 
 
 @pytest.mark.decision("C23", profile="intel")
 def test_with_intel_device_and_shared_memory_ignore_the_descriptor(
-    intel: Pair, loose: ze.Context
+    intel_pair: Pair, loose: ze.Context
 ) -> None:
-    device = intel.driver.devices[0]
+    device = intel_pair.driver.devices[0]
     with heap(PAGE_SIZE) as buffer:
         chain = [ze.ExternalMemmapSysmemExtDesc(buffer, PAGE_SIZE)]
         on_device = ze.DeviceMemAllocDesc(p_next=chain)
@@ -197,27 +170,27 @@ def test_with_intel_device_and_shared_memory_ignore_the_descriptor(
             loose.mem_alloc_device(device, PAGE_SIZE, desc=on_device),
             loose.mem_alloc_shared(PAGE_SIZE, device=device, device_desc=on_device),
         ]
-        assert "ignored" in intel.driver.get_last_error_description()
+        assert "ignored" in intel_pair.driver.get_last_error_description()
         assert buffer not in pointers
         for pointer in pointers:
             loose.mem_free(pointer)
 
 
-def test_imported_memory_cannot_be_exported(context: ze.Context) -> None:
+def test_imported_memory_cannot_be_exported(strict: ze.Context) -> None:
     with (
         heap(PAGE_SIZE) as buffer,
-        brought(context, buffer, PAGE_SIZE) as pointer,
+        brought(strict, buffer, PAGE_SIZE) as pointer,
         fails("INVALID_ARGUMENT", f"{buffer:#x}"),
     ):
-        context.mem_get_ipc_handle(pointer)
+        strict.mem_get_ipc_handle(pointer)
 
 
-def test_large_memory_needs_no_more_page_tables_than_small(spec: Pair, context: ze.Context) -> None:
+def test_large_memory_needs_no_more_page_tables_than_small(spec: Pair, strict: ze.Context) -> None:
     with mapped(256 * MIB, offset=3 * PAGE_SIZE) as area:
         before = spec.statistics().free_bytes
-        with brought(context, area, 256 * MIB) as pointer:
+        with brought(strict, area, 256 * MIB) as pointer:
             assert before - spec.statistics().free_bytes <= 5 * PAGE_SIZE
-            context.memory_copy(pointer, pointer + 200 * MIB, MIB)
+            strict.memory_copy(pointer, pointer + 200 * MIB, MIB)
 
 
 def test_every_device_reaches_the_memory() -> None:
@@ -239,9 +212,9 @@ def test_every_device_reaches_the_memory() -> None:
 @pytest.mark.sentence("MEMMAP-23")
 @pytest.mark.decision("C16")
 @pytest.mark.case("H04")
-def test_the_memory_is_imported_host_memory(context: ze.Context) -> None:
-    with heap(PAGE_SIZE) as buffer, brought(context, buffer, PAGE_SIZE) as pointer:
-        found = context.mem_get_alloc_properties(pointer + 5)
+def test_the_memory_is_imported_host_memory(strict: ze.Context) -> None:
+    with heap(PAGE_SIZE) as buffer, brought(strict, buffer, PAGE_SIZE) as pointer:
+        found = strict.mem_get_alloc_properties(pointer + 5)
     assert (found.type, found.page_size) == (ze.MemoryType.HOST_IMPORTED, PAGE_SIZE)
 
 

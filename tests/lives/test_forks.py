@@ -14,18 +14,13 @@ import pytest
 
 from firmware.link.carrier import SocketCarrier
 from hostdriver import levelzero as ze
-from tests.harness.emulator_process import EmulatorProcess, emulator_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
+    from tests.harness.emulator_process import EmulatorProcess
+
 PAGE = 64 << 10
-
-
-@pytest.fixture(name="emulator", scope="module")
-def make_emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorProcess]:
-    with emulator_process(tmp_path_factory.mktemp("emulator")) as process:
-        yield process
 
 
 @pytest.fixture(name="driver")

@@ -7,23 +7,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.harness.emulator_process import EmulatorProcess, emulator_process
 from tests.model.worker import Died, Nursery, Worker, nursery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from typing import TypeAlias
 
+    from tests.harness.emulator_process import EmulatorProcess
+
     Call: TypeAlias = tuple[str, *tuple[int | str, ...]]
 
 PAGE = 64 << 10
 MOST_QUESTIONS = 30
-
-
-@pytest.fixture(name="emulator", scope="module")
-def make_emulator(tmp_path_factory: pytest.TempPathFactory) -> Generator[EmulatorProcess]:
-    with emulator_process(tmp_path_factory.mktemp("emulator")) as process:
-        yield process
 
 
 @pytest.fixture(name="workers", scope="module")

@@ -6,32 +6,19 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
-import pytest
-
 from hostdriver import levelzero as ze
 from hostdriver.core.commandqueues_rings import STREAM_ENTRIES
-from tests.harness.emulator_process import EmulatorProcess, emulator_process
 from tests.harness.levelzero import fails
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+
+    from tests.harness.emulator_process import EmulatorProcess
 
 PAGE = 64 << 10
 THREADS = 8
 ROUNDS = 12
 WINDOW = [ze.IpcPhysMemHandleRangeExtDesc(2 * PAGE - 2)]
-
-
-@pytest.fixture(name="emulator", scope="module")
-def make_emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorProcess]:
-    with emulator_process(tmp_path_factory.mktemp("emulator")) as process:
-        yield process
-
-
-@pytest.fixture(name="driver")
-def make_driver(emulator: EmulatorProcess) -> Iterator[ze.Driver]:
-    with ze.connect(emulator.path, start=None) as driver:
-        yield driver
 
 
 def together(count: int, act: Callable[[int], object]) -> list[BaseException]:
