@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 import click
 
@@ -12,9 +11,13 @@ from firmware.abi.paging import Pte
 from hostdriver.cli.sizes import SIZE
 from hostdriver.core.state import Profile
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 MAX_DEVICES: Final = 1 << Pte.peer.width
 """As many as a page-table entry can name."""
-CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+ArgumentsT = ParamSpec("ArgumentsT")
+ResultT = TypeVar("ResultT")
 _OPTIONS: Final = (
     click.option(
         "--devices",
@@ -35,7 +38,9 @@ _OPTIONS: Final = (
 )
 
 
-def device_options(command: CommandT) -> CommandT:
+def device_options(
+    command: Callable[ArgumentsT, ResultT],
+) -> Callable[ArgumentsT, ResultT]:
     """Give a command the options, as `devices`, `vram`, `spec` and `profile`."""
     for option in reversed(_OPTIONS):
         command = option(command)
