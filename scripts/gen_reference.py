@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the reference pages and the C header to docs/reference, or check that they are fresh.
+"""Write the reference pages to docs/reference, or check that they are fresh.
 
 .venv/bin/python scripts/gen_reference.py            write them
 .venv/bin/python scripts/gen_reference.py --check    exit 1 and name the files that are stale
@@ -18,24 +18,17 @@ from scripts import environment
 
 environment.enter()
 
-from firmware.abi.c_header import c_header  # noqa: E402
 from firmware.abi.reference import pages  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "docs" / "reference"
-HEADER: Final = "emuzero_abi.h"
-
-
-def wanted() -> Mapping[str, str]:
-    """Return the text of every generated file by its name."""
-    return {**pages(), HEADER: c_header()}
 
 
 def stale(folder: Path) -> list[str]:
     """Return, in order, what is missing, different or not generated any more in `folder`."""
-    texts = wanted()
+    texts = pages()
     there = {
         path.name: path.read_text(encoding="utf-8") for path in folder.glob("*") if path.is_file()
     }
@@ -47,7 +40,7 @@ def stale(folder: Path) -> list[str]:
 def write(folder: Path) -> list[str]:
     """Make `folder` hold the generated files and no others; return the names that changed."""
     changed = stale(folder)
-    texts = wanted()
+    texts = pages()
     folder.mkdir(parents=True, exist_ok=True)
     for name in changed:
         if name in texts:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from firmware.abi.c_header import c_header
 from firmware.abi.catalogue import CONSTANTS, ENUMS, FLAGS, RECORDS, WORDS
 from firmware.abi.reference import INDEX, pages
 from firmware.abi.registers import REGISTERS
@@ -31,7 +30,6 @@ def test_the_copies_in_docs_are_fresh() -> None:
     stale = [name for name, text in pages().items() if (FOLDER / name).read_text() != text]
 
     assert stale == [], "run scripts/gen_reference.py and look at what changed"
-    assert (FOLDER / "emuzero_abi.h").read_text() == c_header()
 
 
 def test_the_check_names_every_stale_file_and_writing_makes_them_fresh(
@@ -62,7 +60,7 @@ def test_links_lead_somewhere(name: str) -> None:
 
     for target in targets:
         file, _, anchor = target.partition("#")
-        assert file in {*texts, "emuzero_abi.h"}, target
+        assert file in texts or (FOLDER / file).is_file(), target
         assert not anchor or anchor in anchors(texts[file]), target
     assert targets
 

@@ -6,11 +6,15 @@ the repository. It calls `say` and `hear`; the test calls `hear` and `say`. Nobo
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from hostdriver.core.results import ZeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -71,6 +75,18 @@ def child(
             process.kill()
 
 
+def in_child(action: Callable[[], bool]) -> bool:
+    """Return what an action says in a child after fork."""
+    pid = os.fork()
+    if not pid:
+        status = 1
+        try:
+            status = 0 if action() else 2
+        finally:
+            os._exit(status)
+    return os.waitpid(pid, 0)[1] == 0
+
+
 def say(text: object = "") -> None:
     """Let the test hear one line (to be called by the child)."""
     sys.stdout.write(f"{text}\n")
@@ -80,6 +96,18 @@ def say(text: object = "") -> None:
 def hear() -> str:
     """Return the next line that the test says; an empty text when it has ended."""
     return sys.stdin.readline().rstrip("\n")
+
+
+def obey(actions: object) -> None:
+    """Do what the test says, in lines of JSON, and answer with results or names of errors."""
+    say("ready")
+    while line := hear():
+        function, *arguments = json.loads(line)
+        try:
+            result = getattr(actions, function)(*arguments)
+        except ZeError as error:
+            result = error.result.name.removeprefix("ZE_RESULT_ERROR_")
+        say(json.dumps(result))
 
 
 def run_function(functions: Mapping[str, Callable[..., None]]) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hostdriver import levelzero as ze
-from tests.harness.children import child, hear, say
+from tests.harness.children import child, obey
 from tests.harness.events import Target
 
 if TYPE_CHECKING:
@@ -112,15 +112,7 @@ class Actions:
 def main(path: str) -> None:
     """Be the program."""
     with ze.connect(path, start=None) as driver:
-        actions = Actions(driver)
-        say("ready")
-        while line := hear():
-            function, *arguments = json.loads(line)
-            try:
-                result = getattr(actions, function)(*arguments)
-            except ze.ZeError as error:
-                result = error.result.name.removeprefix("ZE_RESULT_ERROR_")
-            say(json.dumps(result))
+        obey(Actions(driver))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ from hostdriver.core.results import ZeError, ZeResult
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from hostdriver.api.context import Context
+    from hostdriver.api.device import Device
     from hostdriver.core.physical import PhysicalObject
     from hostdriver.core.state import DriverState
     from tests.harness.fake_session import FakeSession
@@ -56,6 +58,15 @@ def mapped(session: FakeSession, state: DriverState, pages: int = 1) -> int:
     va = reserve(session, state, pages * PAGE)
     map_at(session, state, va, physical(session, state, pages * PAGE), pages * PAGE)
     return va
+
+
+def map_page(context: Context, device: Device) -> int:
+    """Return where an object of one page of device memory is mapped, alone in its reservation."""
+    pointer = context.virtual_mem_reserve(PAGE)
+    context.virtual_mem_map(
+        pointer, PAGE, context.physical_mem_create(device, PhysicalMemDesc(PAGE))
+    )
+    return pointer
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from hostdriver import levelzero as ze
-from tests.harness.children import Child, child, hear, say
+from tests.harness.children import Child, child, obey
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -132,15 +132,7 @@ class Actions:
 def main(path: str) -> None:
     """Be the program."""
     with ze.connect(path, start=None) as driver:
-        actions = Actions(driver)
-        say("ready")
-        while line := hear():
-            function, *arguments = json.loads(line)
-            try:
-                result = getattr(actions, function)(*arguments)
-            except ze.ZeError as error:
-                result = error.result.name.removeprefix("ZE_RESULT_ERROR_")
-            say(json.dumps(result))
+        obey(Actions(driver))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,10 @@ from hostdriver.runtime.attach import attach
 from hostdriver.runtime.discovery import DISABLED_VARIABLE, SOCKET_VARIABLE
 from hostdriver.runtime.process import Process
 from hostdriver.runtime.runner import Runner
+from tests.harness.children import in_child
 from tests.harness.emulator_process import EmulatorProcess, emulator_process
 from tests.harness.fake_session import refused, spec_block, superblock
+from tests.harness.levelzero import map_page
 
 PAGE = 64 << 10
 HOST = ze.PhysicalMemFlags.ALLOCATE_ON_HOST
@@ -38,25 +40,6 @@ def make_emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator
 
 def descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names only
-
-
-def in_child(action: Callable[[], bool]) -> bool:
-    """Return what an action says in a child after fork."""
-    pid = os.fork()
-    if not pid:
-        status = 1
-        try:
-            status = 0 if action() else 2
-        finally:
-            os._exit(status)
-    return os.waitpid(pid, 0)[1] == 0
-
-
-def mapped(context: ze.Context, device: ze.Device) -> int:
-    va = context.virtual_mem_reserve(PAGE)
-    physical = context.physical_mem_create(device, ze.PhysicalMemDesc(PAGE))
-    context.virtual_mem_map(va, PAGE, physical)
-    return va
 
 
 def test_nobody_there_is_uninitialized(tmp_path: Path) -> None:
@@ -108,7 +91,7 @@ def test_closing_gives_everything_back(emulator: EmulatorProcess) -> None:
     before, held = descriptors(), emulator.audit()
     driver = ze.connect(emulator.path, start=None)
     context = driver.create_context()
-    va = mapped(context, driver.devices[0])
+    va = map_page(context, driver.devices[0])
     context.memory_write(va, b"hello")
     context.mem_get_ipc_handle(va)
     context.physical_mem_create(None, ze.PhysicalMemDesc(4096, HOST))
@@ -141,12 +124,12 @@ def client_of(driver: ze.Driver) -> int:
 
 def test_child_has_a_session_of_its_own(driver: ze.Driver, emulator: EmulatorProcess) -> None:
     context = driver.create_context()
-    va = mapped(context, driver.devices[0])
+    va = map_page(context, driver.devices[0])
     context.memory_write(va, b"parent")
     held, client = emulator.audit(), client_of(driver)
 
     def child() -> bool:
-        own = mapped(context, driver.devices[0])
+        own = map_page(context, driver.devices[0])
         context.memory_write(own, b"child!")
         return context.memory_read(own, 6) == b"child!" and client_of(driver) != client
 
@@ -157,7 +140,7 @@ def test_child_has_a_session_of_its_own(driver: ze.Driver, emulator: EmulatorPro
 
 def test_memory_of_the_parent_is_unknown_to_the_child(driver: ze.Driver) -> None:
     context = driver.create_context()
-    va = mapped(context, driver.devices[0])
+    va = map_page(context, driver.devices[0])
     physical = context.physical_mem_create(driver.devices[0], ze.PhysicalMemDesc(PAGE))
 
     def child() -> bool:
@@ -189,7 +172,7 @@ def test_child_closes_what_it_inherited_of_the_driver(driver: ze.Driver) -> None
 
 def test_fork_while_other_threads_call_harms_nobody(driver: ze.Driver) -> None:
     context = driver.create_context()
-    va = mapped(context, driver.devices[0])
+    va = map_page(context, driver.devices[0])
     end = threading.Event()
     errors: list[BaseException] = []
 
@@ -230,7 +213,7 @@ def test_emulator_that_dies_ends_every_call(tmp_path: Path) -> None:
     with emulator_process(tmp_path) as process:
         driver = ze.connect(process.path, start=None)
         context = driver.create_context()
-        va = mapped(context, driver.devices[0])
+        va = map_page(context, driver.devices[0])
         process.process.kill()
 
         for call in (
@@ -252,7 +235,7 @@ def test_shared_emulator_is_started_when_nobody_listens(
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     with ze.connect() as driver:
         context = driver.create_context()
-        va = mapped(context, driver.devices[0])
+        va = map_page(context, driver.devices[0])
         context.memory_write(va, b"started")
         with ze.connect(start=None) as other:
             assert len(other.devices) == 1

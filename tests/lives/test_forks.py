@@ -14,6 +14,8 @@ import pytest
 
 from firmware.link.carrier import SocketCarrier
 from hostdriver import levelzero as ze
+from tests.harness.children import in_child
+from tests.harness.levelzero import map_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -39,26 +41,6 @@ def tickets() -> int:
         with contextlib.suppress(FileNotFoundError):
             count += "emuzero-ticket" in str(path.readlink())
     return count
-
-
-def in_child(action: Callable[[], bool]) -> bool:
-    """Return what an action says in a child after fork."""
-    pid = os.fork()
-    if not pid:
-        status = 1
-        try:
-            status = 0 if action() else 2
-        finally:
-            os._exit(status)
-    return os.waitpid(pid, 0)[1] == 0
-
-
-def mapped(context: ze.Context, device: ze.Device) -> int:
-    """Return where a page of device memory is mapped, alone in its reservation."""
-    pointer = context.virtual_mem_reserve(PAGE)
-    physical = context.physical_mem_create(device, ze.PhysicalMemDesc(PAGE))
-    context.virtual_mem_map(pointer, PAGE, physical)
-    return pointer
 
 
 def works(driver: ze.Driver, context: ze.Context, text: bytes) -> bool:
@@ -103,7 +85,7 @@ def busy(count: int, call: Callable[[], object]) -> Generator[list[BaseException
 
 def test_child_inherits_no_descriptor_of_a_handle(driver: ze.Driver) -> None:
     context = driver.create_context()
-    handle = context.mem_get_ipc_handle(mapped(context, driver.devices[0]))
+    handle = context.mem_get_ipc_handle(map_page(context, driver.devices[0]))
     assert tickets() == 1
 
     assert in_child(lambda: tickets() == 0)
@@ -114,7 +96,7 @@ def test_child_inherits_no_descriptor_of_a_handle(driver: ze.Driver) -> None:
 
 def test_child_opens_what_the_parent_exported(driver: ze.Driver) -> None:
     context = driver.create_context()
-    pointer = mapped(context, driver.devices[0])
+    pointer = map_page(context, driver.devices[0])
     context.memory_write(pointer, b"parent")
     handle = context.mem_get_ipc_handle(pointer)
 
@@ -132,7 +114,7 @@ def test_child_opens_what_the_parent_exported(driver: ze.Driver) -> None:
 
 def test_pointers_of_the_parent_are_unknown_to_the_child(driver: ze.Driver) -> None:
     context = driver.create_context()
-    pointer = mapped(context, driver.devices[0])
+    pointer = map_page(context, driver.devices[0])
     opened = context.mem_open_ipc_handle(driver.devices[0], context.mem_get_ipc_handle(pointer))
 
     allocated = context.mem_alloc_device(driver.devices[0], PAGE)
@@ -232,7 +214,7 @@ def test_program_that_a_child_becomes_inherits_nothing(driver: ze.Driver) -> Non
     context = driver.create_context()
     context.physical_mem_create(None, ze.PhysicalMemDesc(4096, ze.PhysicalMemFlags(2)))
     pointer = context.mem_alloc_shared(PAGE, 0, driver.devices[0])
-    context.mem_get_ipc_handle(mapped(context, driver.devices[0]))
+    context.mem_get_ipc_handle(map_page(context, driver.devices[0]))
     look = (
         "import os, sys\n"
         "names = [os.readlink(f'/proc/self/fd/{n}') for n in os.listdir('/proc/self/fd')"

@@ -45,7 +45,8 @@ _GENERATED: Final = (
 
 _CONVENTIONS: Final = """
 This is what an emuzero device and its driver share: every record, word and number. Both sides, the
-C header [emuzero_abi.h](emuzero_abi.h) and these pages come from the same declarations.
+C header [emuzero_abi.h](../../hostdriver/clib/generated/emuzero_abi.h) and these pages come from
+the same declarations.
 
 ## Conventions
 
