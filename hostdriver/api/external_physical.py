@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from firmware.abi.control import ObjectFlags, ObjectKind, SegmentRegister
-from firmware.abi.replies import ObjectCreated
 from hostdriver.api.external_memory import close_given, data_behind, take_given
 from hostdriver.core.allocations import PeerObject
-from hostdriver.core.calls import exchange, expect
 from hostdriver.core.failures import unsupported_size
-from hostdriver.core.peers import make_known, make_unknown
+from hostdriver.core.peers import make_known, make_unknown, register_file
 from hostdriver.core.physical import PhysicalKind, PhysicalObject
 from hostdriver.core.questions import CloseDescriptor
 from hostdriver.core.results import Refusal, failed
@@ -77,15 +74,7 @@ async def _make_known(
     state: DriverState, device: DeviceState, descriptor: int, kind: PhysicalKind, size: int
 ) -> tuple[int, tuple[PeerObject, ...]]:
     """Make a memory file known to a device, host memory to the others too; to all or none."""
-    register = SegmentRegister(
-        request=0,
-        kind=ObjectKind.CLIENT_DESCRIPTOR,
-        flags=ObjectFlags.NONE,
-        address=0,
-        size_bytes=size,
-    )
-    answer = await exchange(device.index, register, descriptors=(descriptor,))
-    object_id = expect(answer.reply, ObjectCreated).object_id
+    object_id = await register_file(device.index, descriptor, size)
     if kind is PhysicalKind.DEVICE:
         return object_id, ()
     try:

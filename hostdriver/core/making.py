@@ -14,15 +14,15 @@ from firmware.abi.control import (
     ObjectKind,
     Release,
     ReleaseMode,
-    SegmentRegister,
     SegmentUnregister,
 )
 from firmware.abi.ids import ALL_RIGHTS, PAGE_SIZE, Rights
-from firmware.abi.replies import Allocated, Done, Mapped, ObjectCreated, Released
+from firmware.abi.replies import Allocated, Done, Mapped, Released
 from hostdriver.core.addresses import Place, give_addresses, take_addresses
 from hostdriver.core.allocations import Allocation, AllocationKind, PeerObject
 from hostdriver.core.calls import call, exchange, expect
 from hostdriver.core.failures import out_of_host_memory
+from hostdriver.core.peers import register_file
 from hostdriver.core.physical import MEDIUM_PAGE, page_size_for
 from hostdriver.core.questions import CloseDescriptor, MapDescriptor
 from hostdriver.core.releasing import give_deferred_addresses
@@ -142,21 +142,8 @@ async def _make_at(state: DriverState, plan: Plan, place: Place, undo: Undo) -> 
             for number in answer.descriptors:
                 if number != kept:
                     await CloseDescriptor(number)
-    return Allocation(
-        id=state.next_id(),
-        kind=plan.kind,
-        start=place.va,
-        size=plan.size,
-        reserved=place.size,
-        device=device.index,
-        object_id=created.object_id,
-        page_size=min(plan.page_size, created.page_size),
-        in_arena=place.in_arena,
-        owner=plan.owner,
-        is_read_only=plan.is_read_only,
-        descriptor=kept,
-        peers=peers,
-    )
+    page_size = min(plan.page_size, created.page_size)
+    return _allocation(state, plan, place, created.object_id, page_size, peers, kept)
 
 
 async def _make_of_file(
@@ -170,18 +157,31 @@ async def _make_of_file(
     if plan.kind is not AllocationKind.DEVICE:
         peers = await _map_on_others(state, plan, place, file, undo)
         await _map_for_cpu(file, place)
+    return _allocation(state, plan, place, object_id, plan.page_size, peers, None)
+
+
+def _allocation(
+    state: DriverState,
+    plan: Plan,
+    place: Place,
+    object_id: int,
+    page_size: int,
+    peers: tuple[PeerObject, ...],
+    descriptor: int | None,
+) -> Allocation:
     return Allocation(
         id=state.next_id(),
         kind=plan.kind,
         start=place.va,
         size=plan.size,
         reserved=place.size,
-        device=device.index,
+        device=plan.device,
         object_id=object_id,
-        page_size=plan.page_size,
+        page_size=page_size,
         in_arena=place.in_arena,
         owner=plan.owner,
         is_read_only=plan.is_read_only,
+        descriptor=descriptor,
         peers=peers,
     )
 
@@ -221,15 +221,7 @@ async def _map_on_others(
 
 async def _bring_in(device: DeviceState, plan: Plan, va: int, descriptor: int) -> int:
     """Make a file known to a device and map it; both or none. Return the object's number."""
-    register = SegmentRegister(
-        request=0,
-        kind=ObjectKind.CLIENT_DESCRIPTOR,
-        flags=plan.flags,
-        address=0,
-        size_bytes=plan.reserved,
-    )
-    answer = await exchange(device.index, register, descriptors=(descriptor,))
-    number = expect(answer.reply, ObjectCreated).object_id
+    number = await register_file(device.index, descriptor, plan.reserved, plan.flags)
     command = Map(
         request=0,
         vmid=device.vmid,

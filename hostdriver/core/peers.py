@@ -17,6 +17,26 @@ if TYPE_CHECKING:
     from hostdriver.core.state import DriverState
 
 
+async def register_file(
+    device: int, descriptor: int, size: int, flags: ObjectFlags = ObjectFlags.NONE
+) -> int:
+    """Make a memory file known to a device; return the number of the object.
+
+    Raises:
+        Refusal: the device refused.
+        ZeError: the device is lost.
+    """
+    command = SegmentRegister(
+        request=0,
+        kind=ObjectKind.CLIENT_DESCRIPTOR,
+        flags=flags,
+        address=0,
+        size_bytes=size,
+    )
+    answer = await exchange(device, command, descriptors=(descriptor,))
+    return expect(answer.reply, ObjectCreated).object_id
+
+
 async def make_known(
     state: DriverState, owner: int, descriptor: int, size: int
 ) -> tuple[PeerObject, ...]:
@@ -28,18 +48,10 @@ async def make_known(
     """
     undo = Undo()
     peers: list[PeerObject] = []
-    register = SegmentRegister(
-        request=0,
-        kind=ObjectKind.CLIENT_DESCRIPTOR,
-        flags=ObjectFlags.NONE,
-        address=0,
-        size_bytes=size,
-    )
     try:
         for device in state.devices:
             if device.index != owner:
-                answer = await exchange(device.index, register, descriptors=(descriptor,))
-                number = expect(answer.reply, ObjectCreated).object_id
+                number = await register_file(device.index, descriptor, size)
                 peers.append(PeerObject(device.index, number))
                 undo.add(partial(_unregister, peers[-1]))
     except Exception:
