@@ -20,7 +20,8 @@ from hostdriver.core.failures import (
     null_handle,
     null_pointer,
 )
-from hostdriver.core.timeouts import seconds_of
+from hostdriver.core.results import ZeError
+from hostdriver.core.timeouts import INFINITE, seconds_of
 from hostdriver.core.work_enums import CommandQueueFlags, CommandQueueMode, CommandQueuePriority
 
 if TYPE_CHECKING:
@@ -126,6 +127,24 @@ async def synchronize(state: DriverState, stream: Stream, nanoseconds: int) -> N
     stream.refuse_failed()
     if not await wait_until(state, stream, number, seconds_of(nanoseconds)):
         raise not_ready(f"{stream.name} has {number - stream.done} commands that are not done")
+
+
+async def synchronize_device(state: DriverState, device: int) -> None:
+    """Wait until all that was handed over to queues and lists of a device is done.
+
+    Raises:
+        ZeError: one of them failed (DEVICE_LOST); the others were waited for all the same.
+    """
+    failure: ZeError | None = None
+    for stream in tuple(state.streams.values()):
+        if stream.device != device or stream.id not in state.streams:
+            continue
+        try:
+            await synchronize(state, stream, INFINITE)
+        except ZeError as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
 
 
 def check_alive(state: DriverState, stream: Stream) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, final
 
 from hostdriver.api import device_abilities, device_queries
+from hostdriver.api.command_queue import synchronize_device
 from hostdriver.api.device_queries import Identity, text_of
 from hostdriver.api.device_structures import DeviceImageProperties
 from hostdriver.api.queue_groups import queue_groups
+from hostdriver.core.events import COPY_PARTS, COUNTER_MAX
 from hostdriver.core.failures import invalid_argument, null_handle
 from hostdriver.core.visibility import Hierarchy
 
@@ -148,6 +150,22 @@ class Device:
     def get_global_timestamps(self) -> GlobalTimestamps:
         """Return the clocks of host and device at the same moment."""
         return self.driver.run(lambda _: device_abilities.get_global_timestamps(self.index))
+
+    def synchronize(self) -> None:
+        """Wait until all work of this process on the device is done (zeDeviceSynchronize).
+
+        Raises:
+            ZeError: a queue or list of it failed (DEVICE_LOST).
+        """
+        self.driver.run(lambda state: synchronize_device(state, self.index))
+
+    def get_counter_based_event_max_value(self) -> int:
+        """Return the largest number that a counting event may be expected to reach."""
+        return COUNTER_MAX
+
+    def get_aggregated_copy_offload_increment_value(self) -> int:
+        """Return into how many parts a copy is split, each of which adds to an event's memory."""
+        return COPY_PARTS
 
     def adopt(self, children: Sequence[Device]) -> None:
         """Set the sub-devices that are seen; for the driver that makes them."""

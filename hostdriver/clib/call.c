@@ -109,11 +109,8 @@ static ze_result_t call(const emuzero_function *function, const uint64_t *argume
     result = emuzero_put_arguments(&slot, function, arguments);
     if (result == ZE_RESULT_SUCCESS)
         result = carry_out(&slot, function);
-    if (result == ZE_RESULT_SUCCESS || result == ZE_RESULT_NOT_READY) {
-        ze_result_t stored = emuzero_get_outputs(&slot, function, arguments);
-
-        result = stored == ZE_RESULT_SUCCESS ? result : stored;
-    }
+    if (result == ZE_RESULT_SUCCESS)
+        result = emuzero_get_outputs(&slot, function, arguments);
     emuzero_give_slot(&slot);
     if (result == ZE_RESULT_SUCCESS)
         drop_released(function, arguments);

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 COUNTER_MAX: Final = (1 << 63) - 1
 """Largest number that a counting event may be expected to reach."""
+COPY_PARTS: Final = 1
+"""Signals that one copy makes: a device runs a command whole."""
 TIMES_SIZE: Final = 32
 """Bytes of an event's kernel timestamps."""
 

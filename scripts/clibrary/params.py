@@ -24,10 +24,12 @@ def _param(facts: Facts, function: Function, index: int, notes: dict[str, str]) 
     param = function.params[index]
     count = _count_of(function, index, notes)
     kind, size, target = _kind(facts, param, count, notes.get(param.name, ""))
-    flags = 0 if param.name in function.not_null else OPTIONAL
+    full_name = f"{function.name}.{param.name}"
+    is_needed = param.name in function.not_null or full_name in facts.annotations["not_null"]
+    flags = 0 if is_needed else OPTIONAL
     if "release" in param.tags:
         flags |= RELEASE
-    if f"{function.name}.{param.name}" in facts.annotations["null_on_failure"]:
+    if full_name in facts.annotations["null_on_failure"]:
         flags |= NULL_ON_FAILURE
     return ParamSpec(param.name, kind, flags, count, size, target)
 
@@ -39,8 +41,9 @@ def _count_of(function: Function, index: int, notes: dict[str, str]) -> int:
         return NO_COUNT
     names = [each.name for each in function.params]
     note = notes.get(param.name, "")
-    if ":" in note:
-        return names.index(note.partition(":")[2])
+    if note:
+        counter = note.partition(":")[2]
+        return names.index(counter) if counter else NO_COUNT
     before = function.params[index - 1] if index else None
     if before is None or param.ctype in {"void*", "const void*", "void**"}:
         return NO_COUNT

@@ -28,6 +28,7 @@ def environment(emulator: EmulatorProcess) -> dict[str, str]:
         ("extensions", 0),
         ("commands", 1),
         ("events", 0),
+        ("counting", 0),
         ("range", 0),
         ("threads", 0),
         ("forks", 0),

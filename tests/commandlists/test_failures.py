@@ -121,3 +121,21 @@ def test_a_fault_stops_the_other_queues_of_its_context_too() -> None:
             made.destroy()
         context.mem_free(memory)
         world.assert_nothing_left()
+
+
+def test_a_wait_for_a_device_tells_of_the_list_that_failed_and_waits_for_the_others(
+    context: ze.Context, spec_pair: Pair, device: ze.Device, memory: int
+) -> None:
+    hole = context.virtual_mem_reserve(MIB)
+    broken, sound = (context.command_list_create_immediate(device) for _ in range(2))
+    with spec_pair.hold():
+        broken.append_memory_fill(hole, b"x", 1)
+        sound.append_memory_fill(memory, b"x", 1)
+
+        with fails("DEVICE_LOST", f"{hole:#x}"):
+            device.synchronize()
+
+        sound.host_synchronize(0)
+    for made in (broken, sound):
+        made.destroy()
+    context.virtual_mem_free(hole, MIB)

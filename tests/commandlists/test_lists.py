@@ -50,6 +50,25 @@ def test_a_synchronous_list_has_done_its_work_when_the_call_returns(
     immediate.destroy()
 
 
+def test_a_device_is_done_when_all_its_queues_and_lists_are(
+    context: ze.Context, spec_pair: Pair, device: ze.Device, memory: int
+) -> None:
+    lists = [context.command_list_create_immediate(device) for _ in range(3)]
+    with spec_pair.hold():
+        for index, each in enumerate(lists):
+            each.append_memory_fill(memory + index, b"x", 1)
+        with is_not_ready():
+            lists[2].host_synchronize(0)
+
+        device.synchronize()
+
+        for each in lists:
+            each.host_synchronize(0)
+    assert context.memory_read(memory, 4) == b"xxx\0"
+    for each in lists:
+        each.destroy()
+
+
 def test_a_regular_list_does_nothing_until_a_queue_executes_it(
     context: ze.Context, queue: ze.CommandQueue, commands: ze.CommandList, memory: int
 ) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from hostdriver.api import event_pools
+from hostdriver.api import counting, event_pools
 from hostdriver.api.contexts.base import ContextBase
-from hostdriver.api.event_checks import read_counter_desc
 from hostdriver.api.event_structures import EventCounterBasedDesc
 from hostdriver.api.events import CounterEvent
 from hostdriver.api.validation import check_device
-from hostdriver.core import counters, eventhandles
-from hostdriver.core.state import Profile
+from hostdriver.core import eventhandles
 from hostdriver.core.work_enums import EventCounterBasedFlags
 
 if TYPE_CHECKING:
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     from hostdriver.core.state import DriverState
 
 COUNTER_DESC = EventCounterBasedDesc()
-_TIMES = EventCounterBasedFlags.DEVICE_TIMESTAMP | EventCounterBasedFlags.HOST_TIMESTAMP
 
 
 class Synchronisation(ContextBase):
@@ -58,25 +55,13 @@ class Synchronisation(ContextBase):
 
         async def make(state: DriverState) -> tuple[Counter, EventCounterBasedFlags]:
             check_device(state, index)
-            flags, storage = read_counter_desc(state, desc)
-            made = await counters.make_counter(
-                state,
-                storage=storage,
-                is_shared=bool(flags & EventCounterBasedFlags.IPC),
-                keeps_times=bool(flags & _TIMES),
-            )
-            return made, flags
+            return await counting.create_counter(state, desc)
 
         counter, flags = self.run(make)
         return CounterEvent(cast("Context", self), counter, desc or COUNTER_DESC, flags, index or 0)
 
     def event_counter_based_open_ipc_handle(self, handle: Buffer) -> CounterEvent:
         """Open a counting event of another process (zeEventCounterBasedOpenIpcHandle)."""
-
-        async def open_it(state: DriverState) -> Counter:
-            may_signal = state.profile is Profile.SPEC
-            return await counters.open_counter(state, bytes(handle), may_signal=may_signal)
-
-        counter = self.run(open_it)
+        counter = self.run(lambda state: counting.open_counter(state, bytes(handle)))
         flags = EventCounterBasedFlags.IPC
         return CounterEvent(cast("Context", self), counter, COUNTER_DESC, flags, 0)

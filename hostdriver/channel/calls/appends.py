@@ -9,6 +9,7 @@ from hostdriver.api import command_append_events as append_events
 from hostdriver.api.command_list import Sync
 from hostdriver.api.command_regions import Side
 from hostdriver.api.command_structures import CopyRegion
+from hostdriver.api.validation import read_chain
 from hostdriver.channel.convert import chain, descriptor
 from hostdriver.channel.names import ContextRecord
 from hostdriver.channel.work import EventRecord, ListRecord
@@ -79,13 +80,22 @@ async def _ranges_barrier(state: DriverState, names: Names, call: Arguments) -> 
     )
 
 
+async def _command_lists(state: DriverState, names: Names, call: Arguments) -> None:
+    number = call.handle("hCommandListImmediate")
+    target = names.need(ListRecord, number).target
+    lists = [names.need(ListRecord, item or None).target for item in call.numbers("phCommandLists")]
+    sync, links = _sync(names, call), _links(call)
+    await append_events.command_lists(state, target, lists, sync, links)
+
+
 def _target(names: Names, call: Arguments) -> CommandList | Stream:
     return names.need(ListRecord, call.handle("hCommandList")).target
 
 
 async def _signal_event(state: DriverState, names: Names, call: Arguments) -> None:
-    event = _event(names, call.handle("hEvent"))
-    await append_events.signal_event(state, _target(names, call), event)
+    target, event = _target(names, call), _event(names, call.handle("hEvent"))
+    read_chain(state, _links(call), ())
+    await append_events.signal_event(state, target, event)
 
 
 async def _reset_event(state: DriverState, names: Names, call: Arguments) -> None:
@@ -94,13 +104,22 @@ async def _reset_event(state: DriverState, names: Names, call: Arguments) -> Non
 
 
 async def _wait_on_events(state: DriverState, names: Names, call: Arguments) -> None:
-    events = _events(names, call, "numEvents", "phEvents")
-    await append_events.wait_on_events(state, _target(names, call), events)
+    target, events = _target(names, call), _events(names, call, "numEvents", "phEvents")
+    read_chain(state, _links(call), ())
+    await append_events.wait_on_events(state, target, events)
 
 
 async def _write_timestamp(state: DriverState, names: Names, call: Arguments) -> None:
     pointer, sync = call.number("dstptr"), _sync(names, call)
     await append_events.write_global_timestamp(state, _target(names, call), pointer, sync)
+
+
+async def _query_timestamps(state: DriverState, names: Names, call: Arguments) -> None:
+    target = _target(names, call)
+    events = _events(names, call, "numEvents", "phEvents")
+    offsets = call.numbers("pOffsets") or None
+    destination, sync = call.number("dstptr"), _sync(names, call)
+    await append_events.query_kernel_timestamps(state, target, events, destination, offsets, sync)
 
 
 def _sync(names: Names, call: Arguments) -> Sync:
@@ -144,7 +163,12 @@ HANDLERS: Final = {
     "zeCommandListAppendMemoryPrefetch": _prefetch,
     "zeCommandListAppendMemoryRangesBarrier": _ranges_barrier,
     "zeCommandListAppendEventReset": _reset_event,
+    "zeCommandListAppendQueryKernelTimestamps": _query_timestamps,
     "zeCommandListAppendSignalEvent": _signal_event,
+    "zeCommandListAppendSignalEventWithParameters": _signal_event,
     "zeCommandListAppendWaitOnEvents": _wait_on_events,
+    "zeCommandListAppendWaitOnEventsWithParameters": _wait_on_events,
     "zeCommandListAppendWriteGlobalTimestamp": _write_timestamp,
+    "zeCommandListImmediateAppendCommandListsExp": _command_lists,
+    "zeCommandListImmediateAppendCommandListsWithParameters": _command_lists,
 }

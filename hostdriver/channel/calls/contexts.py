@@ -45,9 +45,16 @@ async def _get_status(_: DriverState, names: Names, call: Arguments) -> None:
             names.result = status
 
 
+async def _system_barrier(_: DriverState, names: Names, call: Arguments) -> None:
+    """Do nothing: devices store to the very memory that others look at, so it is there already."""
+    names.need(ContextRecord, call.handle("hContext"))
+    names.record(call.handle("hDevice"))
+
+
 HANDLERS: Final = {
     "zeContextCreate": _create,
     "zeContextCreateEx": _create,
     "zeContextDestroy": _destroy,
     "zeContextGetStatus": _get_status,
+    "zeContextSystemBarrier": _system_barrier,
 }

@@ -6,10 +6,12 @@ import struct
 from typing import TYPE_CHECKING, Final
 
 from hostdriver.api import device_abilities, device_queries
+from hostdriver.api.command_queue import synchronize_device
 from hostdriver.api.device_queries import Identity
 from hostdriver.api.device_structures import DeviceImageProperties
 from hostdriver.api.queue_groups import queue_groups
 from hostdriver.channel.convert import fill, requested
+from hostdriver.core.events import COPY_PARTS, COUNTER_MAX
 from hostdriver.core.results import ZeResult
 from hostdriver.core.structure_types import StructureType
 
@@ -119,6 +121,15 @@ async def _get_global_timestamps(_: DriverState, names: Names, call: Arguments) 
     call.put("deviceTimestamp", found.device)
 
 
+async def _synchronize(state: DriverState, names: Names, call: Arguments) -> None:
+    await synchronize_device(state, names.record(call.handle("hDevice")).device)
+
+
+async def _tell_counter_values(_: DriverState, __: Names, call: Arguments) -> None:
+    call.put("maxValue", COUNTER_MAX)
+    call.put("incrementValue", COPY_PARTS)
+
+
 def _device(state: DriverState, names: Names, call: Arguments) -> DeviceState:
     return state.devices[names.record(call.handle("hDevice")).device]
 
@@ -142,9 +153,11 @@ def _put_all(call: Arguments, name: str, properties: Sequence[object]) -> None:
 HANDLERS: Final = {
     "zeDeviceCanAccessPeer": _can_access_peer,
     "zeDeviceGet": _get,
+    "zeDeviceGetAggregatedCopyOffloadIncrementValue": _tell_counter_values,
     "zeDeviceGetCacheProperties": _get_cache_properties,
     "zeDeviceGetCommandQueueGroupProperties": _get_queue_groups,
     "zeDeviceGetComputeProperties": _get_compute_properties,
+    "zeDeviceGetCounterBasedEventMaxValue": _tell_counter_values,
     "zeDeviceGetExternalMemoryProperties": _get_external_memory_properties,
     "zeDeviceGetGlobalTimestamps": _get_global_timestamps,
     "zeDeviceGetImageProperties": _get_image_properties,
@@ -157,4 +170,5 @@ HANDLERS: Final = {
     "zeDeviceGetStatus": _get_status,
     "zeDeviceGetSubDevices": _get_sub_devices,
     "zeDevicePciGetPropertiesExt": _get_pci_properties,
+    "zeDeviceSynchronize": _synchronize,
 }

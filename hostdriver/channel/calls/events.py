@@ -15,6 +15,7 @@ from hostdriver.core.failures import (
     invalid_argument,
     invalid_size,
 )
+from hostdriver.core.questions import StoreBytes
 
 if TYPE_CHECKING:
     from hostdriver.channel.arguments import Arguments
@@ -76,7 +77,9 @@ async def _create(state: DriverState, names: Names, call: Arguments) -> None:
     pool.check(state)
     desc = read_event_desc(state, descriptor(EventDesc, call.structure("desc")))
     event = await eventpools.make_event(state, pool, desc.index)
-    made = EventRecord(event, number, desc.index, int(desc.signal), int(desc.wait))
+    made = EventRecord(
+        event, number, desc.index, int(desc.signal), int(desc.wait), flags=pool.traits.counting
+    )
     call.put("phEvent", names.add(made))
 
 
@@ -110,9 +113,37 @@ async def _synchronize(state: DriverState, names: Names, call: Arguments) -> Non
 
 
 async def _query_timestamp(state: DriverState, names: Names, call: Arguments) -> None:
+    call.put("dstptr", _times(state, names, call))
+
+
+async def _query_timestamps(state: DriverState, names: Names, call: Arguments) -> None:
+    times = _times(state, names, call)
+    if call.number("pCount"):
+        for structure in call.structures("pTimestamps")[:1]:
+            half = len(times) // 2
+            structure.fill(**{"global": times[:half], "context": times[half:]})
+            call.outputs["pTimestamps"] = [structure]
+    call.put("pCount", 1)
+
+
+async def _query_timestamps_ext(state: DriverState, names: Names, call: Arguments) -> None:
+    """Store the times of an event's one part where the program wants them.
+
+    They count in the device's clock, which is the host's: the synchronised times are the same.
+    """
+    times = _times(state, names, call)
+    if call.number("pCount") and "pResults" in call.wanted:
+        results = call.structure("pResults")
+        for name in ("pKernelTimestampsBuffer", "pSynchronizedTimestampsBuffer"):
+            if address := results.number(name):
+                await StoreBytes(address, memoryview(times))
+    call.put("pCount", 1)
+
+
+def _times(state: DriverState, names: Names, call: Arguments) -> bytes:
+    """Return begin and end of an event as both clocks tell them."""
     start, end = eventwaits.read_times(state, _record(names, call).event)
-    times = start.to_bytes(8, "little") + end.to_bytes(8, "little")
-    call.put("dstptr", 2 * times)
+    return 2 * (start.to_bytes(8, "little") + end.to_bytes(8, "little"))
 
 
 async def _tell(state: DriverState, names: Names, call: Arguments) -> None:
@@ -147,5 +178,7 @@ HANDLERS: Final = {
     "zeEventPoolOpenIpcHandle": _open_pool,
     "zeEventPoolPutIpcHandle": _put_pool_handle,
     "zeEventQueryKernelTimestamp": _query_timestamp,
+    "zeEventQueryKernelTimestampsExt": _query_timestamps_ext,
     "zeEventQueryStatus": _query,
+    "zeEventQueryTimestampsExp": _query_timestamps,
 }

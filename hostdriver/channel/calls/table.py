@@ -8,6 +8,7 @@ from hostdriver.channel.calls import (
     appends,
     commands,
     contexts,
+    counting,
     devices,
     drivers,
     events,
@@ -36,6 +37,7 @@ _HANDLERS: dict[str, Handler] = {
     **commands.HANDLERS,
     **appends.HANDLERS,
     **events.HANDLERS,
+    **counting.HANDLERS,
     **fences.HANDLERS,
 }
 

@@ -804,7 +804,7 @@ static const emuzero_param params_zeCommandListAppendQueryKernelTimestamps[] = {
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* numEvents */
     {EMUZERO_KIND_HANDLES, 0, 1, 8, 65535, 8}, /* phEvents */
     {EMUZERO_KIND_VALUE, 0, 255, 0, 65535, 8}, /* dstptr */
-    {EMUZERO_KIND_VALUES, 2, 255, 0, 65535, 8}, /* pOffsets */
+    {EMUZERO_KIND_VALUES, 2, 1, 0, 65535, 8}, /* pOffsets */
     {EMUZERO_KIND_HANDLE, 2, 255, 8, 65535, 8}, /* hSignalEvent */
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* numWaitEvents */
     {EMUZERO_KIND_HANDLES, 2, 6, 8, 65535, 8}, /* phWaitEvents */
@@ -1327,7 +1327,7 @@ static const emuzero_param params_zeEventQueryKernelTimestampsExt[] = {
     {EMUZERO_KIND_HANDLE, 0, 255, 8, 65535, 8}, /* hEvent */
     {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
     {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
-    {EMUZERO_KIND_STRUCTURES_OUT, 2, 2, 0, 106, 32}, /* pResults */
+    {EMUZERO_KIND_STRUCTURE_OUT, 2, 255, 0, 106, 32}, /* pResults */
 };
 static const emuzero_param params_zeRTASBuilderCreateExp[] = {
     {EMUZERO_KIND_HANDLE, 0, 255, 1, 65535, 8}, /* hDriver */
@@ -1636,15 +1636,15 @@ static const emuzero_param params_zeDeviceGetCompilerInfo[] = {
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* pData */
 };
 static const emuzero_param params_zeCommandListAppendSignalEventWithParameters[] = {
-    {EMUZERO_KIND_HANDLE, 2, 255, 5, 65535, 8}, /* hCommandList */
+    {EMUZERO_KIND_HANDLE, 0, 255, 5, 65535, 8}, /* hCommandList */
     {EMUZERO_KIND_CHAIN, 2, 255, 0, 65535, 0}, /* pNext */
-    {EMUZERO_KIND_HANDLE, 2, 255, 8, 65535, 8}, /* hEvent */
+    {EMUZERO_KIND_HANDLE, 0, 255, 8, 65535, 8}, /* hEvent */
 };
 static const emuzero_param params_zeCommandListAppendWaitOnEventsWithParameters[] = {
-    {EMUZERO_KIND_HANDLE, 2, 255, 5, 65535, 8}, /* hCommandList */
+    {EMUZERO_KIND_HANDLE, 0, 255, 5, 65535, 8}, /* hCommandList */
     {EMUZERO_KIND_CHAIN, 2, 255, 0, 65535, 0}, /* pNext */
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* numEvents */
-    {EMUZERO_KIND_HANDLES, 2, 2, 8, 65535, 8}, /* phEvents */
+    {EMUZERO_KIND_HANDLES, 0, 2, 8, 65535, 8}, /* phEvents */
 };
 static const emuzero_param params_zeModuleGetDeviceHandle[] = {
     {EMUZERO_KIND_HANDLE, 0, 255, 10, 65535, 8}, /* hModule */
@@ -1682,9 +1682,9 @@ const emuzero_function emuzero_functions[] = {
     {"zeDeviceCanAccessPeer", params_zeDeviceCanAccessPeer, 23, 3, 1},
     {"zeDeviceGetStatus", params_zeDeviceGetStatus, 24, 1, 1},
     {"zeDeviceGetGlobalTimestamps", params_zeDeviceGetGlobalTimestamps, 25, 3, 1},
-    {"zeDeviceSynchronize", params_zeDeviceSynchronize, 26, 1, 0},
-    {"zeDeviceGetAggregatedCopyOffloadIncrementValue", params_zeDeviceGetAggregatedCopyOffloadIncrementValue, 27, 2, 0},
-    {"zeDeviceGetCounterBasedEventMaxValue", params_zeDeviceGetCounterBasedEventMaxValue, 28, 2, 0},
+    {"zeDeviceSynchronize", params_zeDeviceSynchronize, 26, 1, 1},
+    {"zeDeviceGetAggregatedCopyOffloadIncrementValue", params_zeDeviceGetAggregatedCopyOffloadIncrementValue, 27, 2, 1},
+    {"zeDeviceGetCounterBasedEventMaxValue", params_zeDeviceGetCounterBasedEventMaxValue, 28, 2, 1},
     {"zeDeviceGetRuntimeRequirements", params_zeDeviceGetRuntimeRequirements, 29, 4, 0},
     {"zeDeviceGetRuntimeRequirementsKey", params_zeDeviceGetRuntimeRequirementsKey, 30, 2, 0},
     {"zeDeviceValidateRuntimeRequirements", params_zeDeviceValidateRuntimeRequirements, 31, 3, 0},
@@ -1719,7 +1719,7 @@ const emuzero_function emuzero_functions[] = {
     {"zeCommandListImmediateGetPriority", params_zeCommandListImmediateGetPriority, 60, 2, 1},
     {"zeCommandListAppendBarrier", params_zeCommandListAppendBarrier, 61, 4, 1},
     {"zeCommandListAppendMemoryRangesBarrier", params_zeCommandListAppendMemoryRangesBarrier, 62, 7, 1},
-    {"zeContextSystemBarrier", params_zeContextSystemBarrier, 63, 2, 0},
+    {"zeContextSystemBarrier", params_zeContextSystemBarrier, 63, 2, 1},
     {"zeCommandListAppendMemoryCopy", params_zeCommandListAppendMemoryCopy, 64, 7, 1},
     {"zeCommandListAppendMemoryCopyWithParameters", params_zeCommandListAppendMemoryCopyWithParameters, 65, 8, 1},
     {"zeCommandListAppendMemoryFill", params_zeCommandListAppendMemoryFill, 66, 8, 1},
@@ -1735,16 +1735,16 @@ const emuzero_function emuzero_functions[] = {
     {"zeEventPoolCreate", params_zeEventPoolCreate, 76, 5, 1},
     {"zeEventPoolDestroy", params_zeEventPoolDestroy, 77, 1, 1},
     {"zeEventCreate", params_zeEventCreate, 78, 3, 1},
-    {"zeEventCounterBasedCreate", params_zeEventCounterBasedCreate, 79, 4, 0},
+    {"zeEventCounterBasedCreate", params_zeEventCounterBasedCreate, 79, 4, 1},
     {"zeEventDestroy", params_zeEventDestroy, 80, 1, 1},
     {"zeEventPoolGetIpcHandle", params_zeEventPoolGetIpcHandle, 81, 2, 1},
     {"zeEventPoolPutIpcHandle", params_zeEventPoolPutIpcHandle, 82, 2, 1},
     {"zeEventPoolOpenIpcHandle", params_zeEventPoolOpenIpcHandle, 83, 3, 1},
     {"zeEventPoolCloseIpcHandle", params_zeEventPoolCloseIpcHandle, 84, 1, 1},
-    {"zeEventCounterBasedGetIpcHandle", params_zeEventCounterBasedGetIpcHandle, 85, 2, 0},
-    {"zeEventCounterBasedOpenIpcHandle", params_zeEventCounterBasedOpenIpcHandle, 86, 3, 0},
-    {"zeEventCounterBasedCloseIpcHandle", params_zeEventCounterBasedCloseIpcHandle, 87, 1, 0},
-    {"zeEventCounterBasedGetDeviceAddress", params_zeEventCounterBasedGetDeviceAddress, 88, 3, 0},
+    {"zeEventCounterBasedGetIpcHandle", params_zeEventCounterBasedGetIpcHandle, 85, 2, 1},
+    {"zeEventCounterBasedOpenIpcHandle", params_zeEventCounterBasedOpenIpcHandle, 86, 3, 1},
+    {"zeEventCounterBasedCloseIpcHandle", params_zeEventCounterBasedCloseIpcHandle, 87, 1, 1},
+    {"zeEventCounterBasedGetDeviceAddress", params_zeEventCounterBasedGetDeviceAddress, 88, 3, 1},
     {"zeCommandListAppendSignalEvent", params_zeCommandListAppendSignalEvent, 89, 2, 1},
     {"zeCommandListAppendWaitOnEvents", params_zeCommandListAppendWaitOnEvents, 90, 3, 1},
     {"zeEventHostSignal", params_zeEventHostSignal, 91, 1, 1},
@@ -1753,13 +1753,13 @@ const emuzero_function emuzero_functions[] = {
     {"zeCommandListAppendEventReset", params_zeCommandListAppendEventReset, 94, 2, 1},
     {"zeEventHostReset", params_zeEventHostReset, 95, 1, 1},
     {"zeEventQueryKernelTimestamp", params_zeEventQueryKernelTimestamp, 96, 2, 1},
-    {"zeCommandListAppendQueryKernelTimestamps", params_zeCommandListAppendQueryKernelTimestamps, 97, 8, 0},
+    {"zeCommandListAppendQueryKernelTimestamps", params_zeCommandListAppendQueryKernelTimestamps, 97, 8, 1},
     {"zeEventGetEventPool", params_zeEventGetEventPool, 98, 2, 1},
     {"zeEventGetSignalScope", params_zeEventGetSignalScope, 99, 2, 1},
     {"zeEventGetWaitScope", params_zeEventGetWaitScope, 100, 2, 1},
     {"zeEventPoolGetContextHandle", params_zeEventPoolGetContextHandle, 101, 2, 1},
     {"zeEventPoolGetFlags", params_zeEventPoolGetFlags, 102, 2, 1},
-    {"zeEventGetCounterBasedFlags", params_zeEventGetCounterBasedFlags, 103, 2, 0},
+    {"zeEventGetCounterBasedFlags", params_zeEventGetCounterBasedFlags, 103, 2, 1},
     {"zeFenceCreate", params_zeFenceCreate, 104, 3, 1},
     {"zeFenceDestroy", params_zeFenceDestroy, 105, 1, 1},
     {"zeFenceHostSynchronize", params_zeFenceHostSynchronize, 106, 2, 1},
@@ -1829,7 +1829,7 @@ const emuzero_function emuzero_functions[] = {
     {"zeKernelSetGlobalOffsetExp", params_zeKernelSetGlobalOffsetExp, 170, 4, 0},
     {"zeDeviceReserveCacheExt", params_zeDeviceReserveCacheExt, 171, 3, 0},
     {"zeDeviceSetCacheAdviceExt", params_zeDeviceSetCacheAdviceExt, 172, 4, 0},
-    {"zeEventQueryTimestampsExp", params_zeEventQueryTimestampsExp, 173, 4, 0},
+    {"zeEventQueryTimestampsExp", params_zeEventQueryTimestampsExp, 173, 4, 1},
     {"zeImageGetMemoryPropertiesExp", params_zeImageGetMemoryPropertiesExp, 174, 2, 0},
     {"zeImageViewCreateExt", params_zeImageViewCreateExt, 175, 5, 0},
     {"zeImageViewCreateExp", params_zeImageViewCreateExp, 176, 5, 0},
@@ -1848,7 +1848,7 @@ const emuzero_function emuzero_functions[] = {
     {"zeFabricEdgeGetExp", params_zeFabricEdgeGetExp, 189, 4, 0},
     {"zeFabricEdgeGetVerticesExp", params_zeFabricEdgeGetVerticesExp, 190, 3, 0},
     {"zeFabricEdgeGetPropertiesExp", params_zeFabricEdgeGetPropertiesExp, 191, 2, 0},
-    {"zeEventQueryKernelTimestampsExt", params_zeEventQueryKernelTimestampsExt, 192, 4, 0},
+    {"zeEventQueryKernelTimestampsExt", params_zeEventQueryKernelTimestampsExt, 192, 4, 1},
     {"zeRTASBuilderCreateExp", params_zeRTASBuilderCreateExp, 193, 3, 0},
     {"zeRTASBuilderGetBuildPropertiesExp", params_zeRTASBuilderGetBuildPropertiesExp, 194, 3, 0},
     {"zeDriverRTASFormatCompatibilityCheckExp", params_zeDriverRTASFormatCompatibilityCheckExp, 195, 3, 0},
@@ -1861,8 +1861,8 @@ const emuzero_function emuzero_functions[] = {
     {"zeMemGetPitchFor2dImage", params_zeMemGetPitchFor2dImage, 202, 6, 0},
     {"zeImageGetDeviceOffsetExp", params_zeImageGetDeviceOffsetExp, 203, 2, 0},
     {"zeCommandListCreateCloneExp", params_zeCommandListCreateCloneExp, 204, 2, 0},
-    {"zeCommandListImmediateAppendCommandListsExp", params_zeCommandListImmediateAppendCommandListsExp, 205, 6, 0},
-    {"zeCommandListImmediateAppendCommandListsWithParameters", params_zeCommandListImmediateAppendCommandListsWithParameters, 206, 7, 0},
+    {"zeCommandListImmediateAppendCommandListsExp", params_zeCommandListImmediateAppendCommandListsExp, 205, 6, 1},
+    {"zeCommandListImmediateAppendCommandListsWithParameters", params_zeCommandListImmediateAppendCommandListsWithParameters, 206, 7, 1},
     {"zeCommandListGetNextCommandIdExp", params_zeCommandListGetNextCommandIdExp, 207, 3, 0},
     {"zeCommandListGetNextCommandIdWithKernelsExp", params_zeCommandListGetNextCommandIdWithKernelsExp, 208, 5, 0},
     {"zeCommandListUpdateMutableCommandsExp", params_zeCommandListUpdateMutableCommandsExp, 209, 2, 0},
@@ -1909,8 +1909,8 @@ const emuzero_function emuzero_functions[] = {
     {"zerTranslateIdentifierToDeviceHandle", params_zerTranslateIdentifierToDeviceHandle, 250, 1, 0},
     {"zerGetDefaultContext", NULL, 251, 0, 0},
     {"zeDeviceGetCompilerInfo", params_zeDeviceGetCompilerInfo, 252, 5, 0},
-    {"zeCommandListAppendSignalEventWithParameters", params_zeCommandListAppendSignalEventWithParameters, 253, 3, 0},
-    {"zeCommandListAppendWaitOnEventsWithParameters", params_zeCommandListAppendWaitOnEventsWithParameters, 254, 4, 0},
+    {"zeCommandListAppendSignalEventWithParameters", params_zeCommandListAppendSignalEventWithParameters, 253, 3, 1},
+    {"zeCommandListAppendWaitOnEventsWithParameters", params_zeCommandListAppendWaitOnEventsWithParameters, 254, 4, 1},
     {"zeModuleGetDeviceHandle", params_zeModuleGetDeviceHandle, 255, 2, 0},
     {"zeKernelGetModuleHandle", params_zeKernelGetModuleHandle, 256, 2, 0},
 };

@@ -3,10 +3,8 @@
  * events            all of it; runs itself as the other process
  * events HANDLE     opens the pool and signals its second event */
 #include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "check.h"
+#include "share.h"
 
 static ze_event_handle_t make_event(ze_event_pool_handle_t pool, uint32_t index)
 {
@@ -23,12 +21,7 @@ static int signal_from_elsewhere(const char *text)
     ze_event_pool_handle_t pool;
     ze_event_handle_t event;
 
-    for (size_t index = 0; index < sizeof(handle.data); index++) {
-        unsigned value;
-
-        REQUIRE(sscanf(text + 2 * index, "%2x", &value) == 1);
-        handle.data[index] = (char)value;
-    }
+    read_handle(text, handle.data);
     begin();
     DO(zeEventPoolOpenIpcHandle(the_context, handle, &pool));
     event = make_event(pool, 1);
@@ -66,21 +59,12 @@ static void wait_long(ze_event_handle_t event)
 static void share(ze_event_pool_handle_t pool, ze_event_handle_t event)
 {
     ze_ipc_event_pool_handle_t handle;
-    char text[2 * sizeof(handle.data) + 1];
-    int status;
     pid_t child;
 
     DO(zeEventPoolGetIpcHandle(pool, &handle));
-    for (size_t index = 0; index < sizeof(handle.data); index++)
-        sprintf(text + 2 * index, "%02x", (unsigned char)handle.data[index]);
-    child = fork();
-    if (child == 0) {
-        execl("/proc/self/exe", "events", text, NULL);
-        _exit(127);
-    }
+    child = start_with(handle.data, NULL);
     DO(zeEventHostSynchronize(event, UINT64_MAX));
-    REQUIRE(waitpid(child, &status, 0) == child);
-    REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    end_well(child);
     DO(zeEventPoolPutIpcHandle(the_context, handle));
 }
 
@@ -105,6 +89,7 @@ static void use_lists(ze_event_handle_t first, ze_event_handle_t second)
     DO(zeCommandListAppendMemoryFill(list, memory, &pattern, 4, 4096, second, 1, &first));
     EXPECT(ZE_RESULT_NOT_READY, zeCommandListHostSynchronize(list, 1000));
     EXPECT(ZE_RESULT_NOT_READY, zeEventQueryStatus(second));
+    EXPECT(ZE_RESULT_NOT_READY, zeEventQueryKernelTimestamp(second, &times));
     DO(zeEventHostSignal(first));
     DO(zeEventHostSynchronize(second, UINT64_MAX));
     REQUIRE(((int *)memory)[1023] == 7);

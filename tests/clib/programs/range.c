@@ -2,10 +2,7 @@
  *
  * range            exports, runs itself as the importer, and looks at what that wrote
  * range HANDLE     imports: 64 bytes in hexadecimal are all that it is given */
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "check.h"
+#include "share.h"
 
 enum { PAGE = 4096, OBJECTS = 3, FIRST = 100, SIZE = 2 * PAGE + 123 };
 
@@ -16,12 +13,7 @@ static int import_range(const char *text)
     void *base;
     size_t size;
 
-    for (size_t index = 0; index < sizeof(handle.data); index++) {
-        unsigned value;
-
-        REQUIRE(sscanf(text + 2 * index, "%2x", &value) == 1);
-        handle.data[index] = (char)value;
-    }
+    read_handle(text, handle.data);
     begin();
     DO(zeMemOpenIpcHandle(the_context, the_device, handle, 0, &pointer));
     DO(zeMemGetAddressRange(the_context, pointer, &base, &size));
@@ -47,10 +39,7 @@ int main(int count, char **arguments)
     ze_physical_mem_properties_t properties = {ZE_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES};
     ze_physical_mem_handle_t objects[OBJECTS];
     ze_ipc_mem_handle_t handle;
-    char text[2 * sizeof(handle.data) + 1];
     void *start = NULL;
-    int status;
-    pid_t child;
 
     if (count > 1)
         return import_range(arguments[1]);
@@ -67,15 +56,7 @@ int main(int count, char **arguments)
         memset(place, 'a' + index, PAGE);
     }
     DO(zeMemGetIpcHandleWithProperties(the_context, (char *)start + FIRST, &range, &handle));
-    for (size_t index = 0; index < sizeof(handle.data); index++)
-        sprintf(text + 2 * index, "%02x", (unsigned char)handle.data[index]);
-    child = fork();
-    if (child == 0) {
-        execl("/proc/self/exe", "range", text, NULL);
-        _exit(127);
-    }
-    REQUIRE(waitpid(child, &status, 0) == child);
-    REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    end_well(start_with(handle.data, NULL));
     REQUIRE(((char *)start)[FIRST] == '!');
 
     range.size = 0;
