@@ -109,11 +109,18 @@ def read_arguments(spec: FunctionSpec, data: bytes) -> Arguments:
 
 
 def write_outputs(arguments: Arguments) -> bytes:
-    """Return the outputs as the message of a reply."""
+    """Return the outputs as the message of a reply.
+
+    Of each there is a count, and as many elements: none of what the program has no place for.
+    """
     writer = Writer()
     for param in arguments.spec.params:
-        if param.kind >= Kind.VALUE_OUT and param.name in arguments.wanted:
+        if param.kind < Kind.VALUE_OUT:
+            continue
+        if param.name in arguments.wanted:
             _write(writer, param, arguments)
+        else:
+            writer.number(0)
     return writer.message()
 
 

@@ -101,6 +101,13 @@ EMUZERO_EXPORT bool zelCheckIsLoaderInTearDown(void)
     return false;
 }
 
+/* What a program calls to take its registration back; loaders linked into programs call it unasked. */
+static void forget_callback(uint32_t index)
+{
+    (void)index;
+}
+
+/* Calls are served until the process is gone: there is no teardown that anybody had to be told. */
 EMUZERO_EXPORT ze_result_t zelRegisterTeardownCallback(
     zel_loader_teardown_callback_t application_callback,
     zel_application_teardown_callback_t *loader_callback, uint32_t *index)
@@ -108,7 +115,7 @@ EMUZERO_EXPORT ze_result_t zelRegisterTeardownCallback(
     (void)application_callback;
     if (loader_callback == NULL || index == NULL)
         return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
-    *loader_callback = NULL;
+    *loader_callback = forget_callback;
     *index = 0;
     return ZE_RESULT_SUCCESS;
 }

@@ -278,13 +278,13 @@ ze_result_t emuzero_get_outputs(emuzero_slot *slot, const emuzero_function *func
         uint64_t count;
         uint64_t room;
 
-        if (!is_output(param->kind) || into == NULL)
+        if (!is_output(param->kind))
             continue;
-        room = count_of(function, arguments, param);
         count = emuzero_get(slot);
-        if (param->count != EMUZERO_NO_PARAM && count > room)
+        room = into == NULL ? 0 : count_of(function, arguments, param);
+        if (count > room)
             slot->overflow = true;
-        else
+        else if (count)
             result = get_output(slot, param, into, count);
     }
     if (result == ZE_RESULT_SUCCESS && slot->overflow) {

@@ -40,7 +40,7 @@ def test_an_output_without_a_place_is_dropped() -> None:
     call.put("pSize", 5)
 
     reply = Reader(write_outputs(call))
-    assert (reply.number(), reply.number()) == (1, 5)
+    assert (reply.number(), reply.number(), reply.number()) == (0, 1, 5)
     with pytest.raises(MalformedMessageError):
         reply.number()
 
@@ -58,8 +58,7 @@ def test_a_counted_array_tells_how_many_there_are_or_gives_what_fits(
 
     reply = Reader(write_outputs(call))
     assert (reply.number(), reply.number()) == (1, told)
-    if room:
-        assert [reply.number() for _ in range(reply.number())] == given
+    assert [reply.number() for _ in range(reply.number())] == given
 
 
 def test_an_output_that_nobody_set_keeps_what_it_was() -> None:

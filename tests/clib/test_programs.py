@@ -23,6 +23,7 @@ def environment(emulator: EmulatorProcess) -> dict[str, str]:
     ("name", "faults"),
     [
         ("basics", 0),
+        ("loader", 0),
         ("queries", 0),
         ("memory", 0),
         ("extensions", 0),

@@ -19,6 +19,7 @@ int main(void)
     ze_device_compute_properties_t compute = {ZE_STRUCTURE_TYPE_DEVICE_COMPUTE_PROPERTIES};
     ze_pci_ext_properties_t pci = {ZE_STRUCTURE_TYPE_PCI_EXT_PROPERTIES, (void *)0x1};
     ze_device_handle_t root = the_device;
+    ze_device_handle_t child = NULL;
     uint64_t host;
     uint64_t ticks;
     int found = 0;
@@ -51,6 +52,12 @@ int main(void)
     count = 8;
     DO(zeDeviceGetCommandQueueGroupProperties(the_device, &count, groups));
     REQUIRE(count >= 1 && groups[0].flags & ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY);
+    /* Runtimes offer an empty array when they were told that there are none, and ask it of others. */
+    count = 0;
+    DO(zeDeviceGetSubDevices(the_device, &count, &child));
+    REQUIRE(count == 0 && child == NULL);
+    DO(zeDeviceGet(the_driver, &count, &child));
+    REQUIRE(count == 2 && child == NULL);
     DO(zeDeviceGetComputeProperties(the_device, &compute));
     REQUIRE(compute.numSubGroupSizes > 0 && compute.subGroupSizes[0] > 0);
     /* No chain exists here: what programs leave in pNext is never looked at. */
