@@ -63,7 +63,7 @@ async def event_reset(state: DriverState, target: Target, event: SyncPoint) -> N
         ZeError: a list that takes no commands; an event that cannot be used.
     """
     check_open(state, target)
-    await append(state, target, event.reset_commands(state, target))
+    await append(state, target, event.reset_commands(state, target), named=(event,))
 
 
 async def write_global_timestamp(
@@ -108,7 +108,15 @@ async def query_kernel_timestamps(
             raise unsupported_alignment(f"{at.address:#x} is no multiple of {_WORD}")
         parts.append(event.times_commands(state, target, at))
     body = b"".join(parts)
-    await append(state, target, body, uses=place.uses, signal=sync.signal, waits=sync.waits)
+    await append(
+        state,
+        target,
+        body,
+        uses=place.uses,
+        named=events,
+        signal=sync.signal,
+        waits=sync.waits,
+    )
 
 
 async def command_lists(
@@ -132,14 +140,14 @@ async def command_lists(
         raise invalid_size("numCommandLists is 0")
     checked = [check_list(state, target, item) for item in lists]
     for commands in checked:
-        if commands.recorded is None:
-            raise invalid_argument(f"{commands.name} is not closed")
+        commands.check_executable()
     read_chain(state, p_next, ())
     first = around(state, target, b"", None, sync.waits)
     marks = None if sync.signal is None else sync.signal.signal_commands(state, target)
     first += b"" if marks is None else marks.before
     last = b"" if marks is None else marks.after
-    number = await execute(state, target, checked, last, first)
+    named = [event.id for event in (*sync.waits, sync.signal) if event is not None]
+    number = await execute(state, target, checked, last, first, named)
     if target.plan.is_synchronous:
         await wait_until(state, target, number, None)
 

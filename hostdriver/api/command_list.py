@@ -145,17 +145,23 @@ async def append(
     body: bytes,
     *,
     uses: Iterable[int] = (),
+    named: Sequence[SyncPoint] = (),
     signal: SyncPoint | None = None,
     waits: Sequence[SyncPoint] = (),
 ) -> None:
     """Append commands to a list that `check_open` accepted, between waits and a signal.
 
+    `uses` are the numbers of the allocations that they name, `named` the events.
+
     Raises:
         ZeError: the immediate list failed (DEVICE_LOST); an event cannot be used.
     """
     commands = around(state, target, body, signal, waits)
+    events = (*named, *waits) if signal is None else (*named, *waits, signal)
+    if events:
+        uses = (*uses, *(event.id for event in events))
     if isinstance(target, CommandList):
-        target.append(commands, uses, signal)
+        target.append(commands, uses, events, signal)
         return
     number = await hand_over(state, target, commands, uses)
     if target.plan.is_synchronous:

@@ -96,8 +96,8 @@ async def execute_lists(
 
     Raises:
         ZeError: no lists, a null handle; a list that is immediate or of another group or device;
-            one that is not closed or was destroyed; a fence that cannot be used; the queue failed.
-            Nothing was executed.
+            one that is not closed, was destroyed, or names an event that was; a fence that cannot
+            be used; the queue failed. Nothing was executed.
     """
     check_alive(state, stream)
     if lists is None:
@@ -106,11 +106,11 @@ async def execute_lists(
         raise invalid_size("numCommandLists is 0")
     checked = [check_list(state, stream, item) for item in lists]
     for commands in checked:
-        if commands.recorded is None:
-            raise invalid_argument(f"{commands.name} is not closed")
+        commands.check_executable()
     stream.refuse_failed()
     last = b"" if fence is None else fence.signal_commands(state, stream).after
-    number = await execute(state, stream, checked, last)
+    named = () if fence is None else (fence.id,)
+    number = await execute(state, stream, checked, last, named=named)
     if stream.plan.is_synchronous:
         await wait_until(state, stream, number, None)
 

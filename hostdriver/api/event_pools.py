@@ -49,8 +49,12 @@ class EventPool:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if not self.record.gone:
-            self._context.driver.run(lambda state: eventpools.end_event_pool(state, self.record))
+        if self.record.gone:
+            return
+        if self.record.is_opened:
+            self.close_ipc_handle()
+        else:
+            self.destroy()
 
     def __repr__(self) -> str:
         return f"<EventPool: {self.record.name}>"
@@ -64,10 +68,10 @@ class EventPool:
         self._context.driver.run(lambda state: eventpools.destroy_event_pool(state, self.record))
 
     def close_ipc_handle(self) -> None:
-        """Close an opened pool (zeEventPoolCloseIpcHandle).
+        """Close an opened pool and destroy its events (zeEventPoolCloseIpcHandle).
 
         Raises:
-            ZeError: it was not opened; it has events (HANDLE_OBJECT_IN_USE).
+            ZeError: it was not opened; an event of it is used (HANDLE_OBJECT_IN_USE).
         """
         self._context.driver.run(lambda state: eventpools.close_event_pool(state, self.record))
 

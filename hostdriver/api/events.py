@@ -172,7 +172,8 @@ class Event(EventBase):
         """Destroy the event (zeEventDestroy).
 
         Raises:
-            ZeError: destroyed already; a queue waits for it (HANDLE_OBJECT_IN_USE).
+            ZeError: destroyed already; work that names it is not done, or a queue or a call waits
+                for it (HANDLE_OBJECT_IN_USE).
         """
         self._context.driver.run(
             lambda state: eventpools.end_event(state, self.record, self._pool.record, self._index)
@@ -211,7 +212,7 @@ class CounterEvent(EventBase):
         """Destroy the event (zeEventDestroy).
 
         Raises:
-            ZeError: destroyed already; a queue or a call waits for it (HANDLE_OBJECT_IN_USE).
+            ZeError: see `Event.destroy`.
         """
         self._context.driver.run(lambda state: counters.end_counter(state, self._counter))
 

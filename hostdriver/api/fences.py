@@ -33,7 +33,12 @@ class Fence:
         return f"<Fence: {self.record.name}>"
 
     def destroy(self) -> None:
-        """Destroy the fence (zeFenceDestroy)."""
+        """Destroy the fence (zeFenceDestroy).
+
+        Raises:
+            ZeError: destroyed already; what is to signal it is not done, or a call waits for it
+                (HANDLE_OBJECT_IN_USE).
+        """
         self._context.driver.run(lambda state: eventpools.end_fence(state, self.record))
 
     def host_synchronize(self, timeout: int = INFINITE) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final, TypeVar, final
 from hostdriver.core.failures import invalid_argument
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hostdriver.channel.seen import DeviceRecord
     from hostdriver.core.results import ZeResult
 
@@ -91,6 +93,14 @@ class Names:
         """Forget an object."""
         if number is not None:
             self._objects.pop((kind, number), None)
+
+    def drop_those(self, kind: type[ThingT], is_gone: Callable[[ThingT], bool]) -> None:
+        """Forget all objects of a kind that are gone."""
+        self._objects = {
+            key: thing
+            for key, thing in self._objects.items()
+            if not (isinstance(thing, kind) and is_gone(thing))
+        }
 
     def drop_context(self, number: int | None) -> None:
         """Destroy a context.

@@ -46,7 +46,9 @@ class CommandList:
     recorded: bytes | None = None
     """All commands, once the list is closed."""
     uses: set[int] = field(default_factory=set[int])
-    """Numbers of the allocations that its commands name."""
+    """Numbers of the allocations and events that its commands name."""
+    events: dict[int, SyncPoint] = field(default_factory=dict[int, "SyncPoint"])
+    """Events that its commands name, by number."""
     runs: dict[Stream, int] = field(default_factory=dict["Stream", int])
     """Where it was executed, and the last command of the last time."""
 
@@ -55,8 +57,16 @@ class CommandList:
         """What it is called in messages."""
         return f"command list {self.id}"
 
-    def append(self, commands: bytes, uses: Iterable[int], signal: SyncPoint | None = None) -> None:
+    def append(
+        self,
+        commands: bytes,
+        uses: Iterable[int],
+        events: Iterable[SyncPoint] = (),
+        signal: SyncPoint | None = None,
+    ) -> None:
         """Record encoded commands, the last of which signals an event if one is given.
+
+        `uses` are the numbers of what they name, `events` those of it that are events.
 
         Raises:
             ZeError: the list is closed; nothing was recorded.
@@ -66,6 +76,7 @@ class CommandList:
         self.parts.append(commands)
         self.size += len(commands)
         self.uses.update(uses)
+        self.events.update((event.id, event) for event in events)
         if signal is not None and signal.is_counting:
             self.signals.append((self.size - WORK_COMMAND_SIZE, signal))
 
@@ -87,7 +98,20 @@ class CommandList:
         self.signals.clear()
         self.was_executed = False
         self.uses.clear()
+        self.events.clear()
         self.recorded = None
+
+    def check_executable(self) -> None:
+        """Do nothing for a list that can be executed.
+
+        Raises:
+            ZeError: the list is open; an event that its commands name was destroyed, so that its
+                place may be another event's.
+        """
+        if self.recorded is None:
+            raise invalid_argument(f"{self.name} is not closed")
+        for event in self.events.values():
+            event.check()
 
     def for_execution(self) -> bytes:
         """Return the commands of one more execution.
@@ -117,19 +141,22 @@ async def execute(
     lists: Iterable[CommandList],
     last: bytes = b"",
     first: bytes = b"",
+    named: Iterable[int] = (),
 ) -> int:
     """Hand closed lists over to a stream, and commands around them; return the last one's number.
 
+    `named` are the numbers of the events that the commands around the lists name.
+
     Raises:
-        ZeError: a list is open (nothing was handed over); the stream has failed.
+        ZeError: a list is open or names an event that was destroyed; the stream has failed.
+            Nothing was handed over then.
     """
     stream.refuse_failed()
     lists = tuple(lists)
     for commands in lists:
-        if commands.recorded is None:
-            raise invalid_argument(f"{commands.name} is not closed")
+        commands.check_executable()
     parts: list[bytes] = [first] if first else []
-    uses: set[int] = set()
+    uses: set[int] = set(named)
     for commands in lists:
         parts.append(commands.for_execution())
         uses |= commands.uses

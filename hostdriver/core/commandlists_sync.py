@@ -25,8 +25,17 @@ class SyncPoint(Protocol):
     """
 
     @property
+    def id(self) -> int:
+        """Number that the process never uses again."""
+        ...
+
+    @property
     def is_counting(self) -> bool:
         """Whether each signal stores a number of its own."""
+        ...
+
+    def check(self) -> None:
+        """Do nothing for an event that lives."""
         ...
 
     def wait_commands(self, state: DriverState, target: Stream | CommandList) -> bytes:

@@ -9,7 +9,7 @@ from firmware.abi.ipc import ExportKind
 from hostdriver.core.eventhandles import export, open_handle, revoke
 from hostdriver.core.eventpools import check_event, check_idle
 from hostdriver.core.events import Event
-from hostdriver.core.failures import in_use, invalid_argument, invalid_synchronization_object
+from hostdriver.core.failures import invalid_argument, invalid_synchronization_object
 from hostdriver.core.slots import Slot, drop_pool, give_slot, make_pool, take_slot
 from hostdriver.core.slotwindows import address_of, close_window
 
@@ -144,14 +144,12 @@ async def end_counter(state: DriverState, counter: Counter) -> None:
     """Destroy or close a counting event.
 
     Raises:
-        ZeError: it was destroyed; a queue or a call waits for it (HANDLE_OBJECT_IN_USE); a device
-            is lost, then it is gone all the same.
+        ZeError: it was destroyed; it is used (see `check_idle`); a device is lost, then it is gone
+            all the same.
     """
     event = counter.event
-    check_idle(state, event)
+    await check_idle(state, event)
     shared = counter.shared
-    if shared is not None and shared.waiters:
-        raise in_use(f"{shared.waiters} calls wait for {event.name}")
     event.gone = True
     del state.events[event.id]
     if shared is None:

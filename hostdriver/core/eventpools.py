@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
 from firmware.abi.status import Status
+from hostdriver.core.commandqueues_uses import check_unused
 from hostdriver.core.eventhandles import revoke
 from hostdriver.core.events import Event
 from hostdriver.core.failures import in_use, invalid_argument
@@ -105,28 +106,37 @@ async def destroy_event_pool(state: DriverState, pool: EventPool) -> None:
 
 
 async def close_event_pool(state: DriverState, pool: EventPool) -> None:
-    """End a pool that this process opened.
+    """End a pool that this process opened, with its events.
 
     Raises:
-        ZeError: it was not opened; see `end_event_pool`. Nothing changed.
+        ZeError: it was not opened; a queue or a call waits for an event of it
+            (HANDLE_OBJECT_IN_USE). Nothing changed.
     """
+    pool.check(state)
     if not pool.is_opened:
         raise invalid_argument(f"{pool.name} was not opened from a handle")
-    await end_event_pool(state, pool)
+    for event in list(pool.events.values()):
+        await check_idle(state, event)
+    await _end_pool(state, pool)
 
 
 async def end_event_pool(state: DriverState, pool: EventPool) -> None:
     """End a pool, made or opened, none of whose events exists any more, with its handle.
 
     Raises:
-        ZeError: it has events, or a queue or call waits for one (HANDLE_OBJECT_IN_USE); nothing
-            changed then.
+        ZeError: it has events, or a queue waits for one (HANDLE_OBJECT_IN_USE); nothing changed
+            then.
     """
     pool.check(state)
     if pool.events:
         raise in_use(f"{pool.name} has {len(pool.events)} events")
+    await _end_pool(state, pool)
+
+
+async def _end_pool(state: DriverState, pool: EventPool) -> None:
+    pool.check(state)
     shared = pool.shared
-    if pool.is_busy or (shared is not None and shared.waiters):
+    if pool.is_busy:
         raise in_use(f"{pool.name} is used by another thread")
     if shared is None:
         await _leave(state, pool)
@@ -147,6 +157,9 @@ async def end_event_pool(state: DriverState, pool: EventPool) -> None:
 async def _leave(state: DriverState, pool: EventPool) -> None:
     del state.event_pools[pool.id]
     pool.gone = True
+    for event in pool.events.values():
+        _forget(state, event)
+    pool.events.clear()
     if pool.shared is not None:
         await close_window(state, pool.shared)
     exported, pool.export = pool.export, None
@@ -189,9 +202,10 @@ async def end_event(state: DriverState, event: Event, pool: EventPool, index: in
     """Destroy an event of a pool.
 
     Raises:
-        ZeError: it was destroyed; a queue waits for it (HANDLE_OBJECT_IN_USE).
+        ZeError: it was destroyed; see `check_idle`.
     """
-    _end(state, event)
+    await check_idle(state, event)
+    _forget(state, event)
     del pool.events[index]
     if pool.shared is None:
         give_slot(state, event.slot)
@@ -201,9 +215,11 @@ async def end_fence(state: DriverState, fence: Event) -> None:
     """Destroy a fence of a queue.
 
     Raises:
-        ZeError: it was destroyed; a queue waits for it (HANDLE_OBJECT_IN_USE).
+        ZeError: it was destroyed; what is to signal it is not done, or a call waits for it
+            (HANDLE_OBJECT_IN_USE).
     """
-    _end(state, fence)
+    await check_idle(state, fence)
+    _forget(state, fence)
     give_slot(state, fence.slot)
 
 
@@ -218,20 +234,25 @@ def check_event(state: DriverState, event: Event) -> None:
         raise invalid_argument(f"{event.name} is not of this process")
 
 
-def check_idle(state: DriverState, event: Event) -> None:
-    """Do nothing for an event that no queue waits for.
+async def check_idle(state: DriverState, event: Event) -> None:
+    """Do nothing for an event that nobody uses.
 
     Raises:
-        ZeError: it was destroyed; a queue waits for it (HANDLE_OBJECT_IN_USE).
+        ZeError: it was destroyed; work of this process that is not done names it, a queue of any
+            process waits for it, or a call of this one does (HANDLE_OBJECT_IN_USE).
     """
     check_event(state, event)
+    await check_unused(state, event.id, event.name)
+    # Another call may have ended it meanwhile.
+    check_event(state, event)
+    if event.waiters:
+        raise in_use(f"{event.waiters} calls wait for {event.name}")
     waits = event.slot.pool.memory.load(event.slot.index).device_waits
     if waits:
         raise in_use(f"{waits} queues wait for {event.name}")
 
 
-def _end(state: DriverState, event: Event) -> None:
-    check_idle(state, event)
+def _forget(state: DriverState, event: Event) -> None:
     event.gone = True
     del state.events[event.id]
 

@@ -94,6 +94,8 @@ class Event:
     """Whether what others ask for is expected too; who opened an event sees no later state."""
     what: str = "event"
     storage: Storage | None = None
+    waiters: int = 0
+    """Calls that wait for it."""
     gone: bool = False
 
     @property

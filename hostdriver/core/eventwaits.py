@@ -123,11 +123,11 @@ def _has_reached(slot: Slot, value: int, name: str) -> bool:
 async def _await_slot(event: Event, seconds: float | None) -> None:
     slot, value = event.slot, event.target_value()
     pool = slot.pool
-    pool.waiters += 1
+    event.waiters += 1
     try:
         waited = await WaitSlot(pool.home, pool.memory, slot.index, value, seconds)
     finally:
-        pool.waiters -= 1
+        event.waiters -= 1
     if waited.value >= value:
         return
     if waited.status:
@@ -146,14 +146,18 @@ async def _await_memory(
         source=storage.device_address,
         value=storage.completion_value,
     )
-    async with Borrowed(state, target) as lane:
-        seqno = await run(target, lane, command)
-        waited = await WaitWord(device, lane.word, seqno, seconds)
-        if waited.status:
-            raise device_lost(f"the memory that {event.name} counts in cannot be read")
-        if waited.value < seqno:
-            # The lane still waits: leaving like this ends it.
-            raise not_ready(f"{event.name} has not reached {storage.completion_value}")
+    event.waiters += 1
+    try:
+        async with Borrowed(state, target) as lane:
+            seqno = await run(target, lane, command)
+            waited = await WaitWord(device, lane.word, seqno, seconds)
+            if waited.status:
+                raise device_lost(f"the memory that {event.name} counts in cannot be read")
+            if waited.value < seqno:
+                # The lane still waits: leaving like this ends it.
+                raise not_ready(f"{event.name} has not reached {storage.completion_value}")
+    finally:
+        event.waiters -= 1
 
 
 def _not_signalled(event: Event) -> Exception:

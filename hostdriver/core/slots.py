@@ -50,8 +50,6 @@ class SlotPool:
     """What each device calls it, by the device's number."""
     home: int
     """Number of the device that was asked for it first."""
-    waiters: int = 0
-    """Calls that wait for one of its slots."""
     window: Allocation | None = None
     """Where devices read its slots, once that was asked for."""
 

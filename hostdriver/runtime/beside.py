@@ -28,6 +28,10 @@ class Beside(Protocol):
         """Go on with what need not wait; to be called before anything waits."""
         ...
 
+    def end(self) -> None:
+        """Let nothing go on: the driver is closing, its memory is still there."""
+        ...
+
 
 @final
 class Threads:
@@ -54,6 +58,9 @@ class Threads:
 
     def advance(self, answer: Callable[[AnyQuestion], object]) -> None:
         """Do nothing: threads go on by themselves."""
+
+    def end(self) -> None:
+        """Do nothing: threads leave by themselves when their sessions hang up."""
 
 
 @final
@@ -92,6 +99,12 @@ class Alone:
                 self._go_on(operation, question, answer)
         finally:
             self._is_advancing = False
+
+    def end(self) -> None:
+        """Interrupt every operation where it stands."""
+        waiting, self._waiting = self._waiting, []
+        for operation, _ in waiting:
+            operation.close()
 
     def _go_on(
         self,

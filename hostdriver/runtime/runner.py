@@ -172,6 +172,7 @@ class Runner:
             while self._inside and time.monotonic() < deadline:
                 self._changed.wait(PAUSE_SECONDS)
             left = not self._inside
+        self._beside.end()
         for session in self.sessions:
             session.close()
         if left:

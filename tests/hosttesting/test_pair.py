@@ -7,6 +7,7 @@ import pytest
 
 from device.core.spec import Latencies
 from hostdriver import levelzero as ze
+from hostdriver.core.commandqueues_rings import STREAM_ENTRIES
 from hostdriver.core.questions import SharedWord, WaitWord
 from hostdriver.core.state import DriverState, Profile
 from hostdriver.testing.pair import DeviceSpec, Pair, pair
@@ -270,3 +271,25 @@ def test_a_fault_is_the_programs_error_and_leaves_nothing() -> None:
         with fails("DEVICE_LOST", "0x1000", "nothing is mapped there"):
             context.memory_read(0x1000, 4)
         p.assert_nothing_left()
+
+
+def test_what_waits_in_a_driver_ends_with_it() -> None:
+    with pair(SPEC) as p:
+        context, device = p.driver.create_context(), p.driver.devices[0]
+        pool = context.event_pool_create(ze.EventPoolDesc(2, ze.EventPoolFlags.IPC))
+        gate, end = (pool.event_create(ze.EventDesc(index)) for index in range(2))
+        peer = p.connect("peer").create_context()
+        seen = peer.event_pool_open_ipc_handle(pool.get_ipc_handle()).event_create(ze.EventDesc(1))
+        for _ in range(2):
+            commands = context.command_list_create_immediate(device)
+            commands.append_wait_on_events([gate])
+            for _ in range(2 * STREAM_ENTRIES):
+                commands.append_barrier()
+            commands.append_signal_event(end)
+            # The first of them has begun to wait when the second begins.
+            assert not end.is_signalled()
+
+        p.driver.close()
+
+        with fails("DEVICE_LOST", "will not be signalled"):
+            seen.host_synchronize()

@@ -9,8 +9,9 @@ from hostdriver.api.structures import ContextDesc
 from hostdriver.api.validation import check_flags
 from hostdriver.channel.convert import descriptor
 from hostdriver.channel.names import ContextRecord
+from hostdriver.core.commandqueues_uses import count_unfinished
 from hostdriver.core.enums import ContextFlags
-from hostdriver.core.failures import invalid_size
+from hostdriver.core.failures import in_use, invalid_size
 from hostdriver.core.results import ZeResult
 
 if TYPE_CHECKING:
@@ -31,8 +32,11 @@ async def _create(_: DriverState, names: Names, call: Arguments) -> None:
     call.put("phContext", names.add(ContextRecord(devices or names.all_devices())))
 
 
-async def _destroy(_: DriverState, names: Names, call: Arguments) -> None:
-    names.drop_context(call.handle("hContext"))
+async def _destroy(state: DriverState, names: Names, call: Arguments) -> None:
+    number = call.handle("hContext")
+    if count := await count_unfinished(state, names.need(ContextRecord, number)):
+        raise in_use(f"{count} queues or lists of the context are not done")
+    names.drop_context(number)
 
 
 async def _get_status(_: DriverState, names: Names, call: Arguments) -> None:

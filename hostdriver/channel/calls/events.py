@@ -46,6 +46,7 @@ async def _close_pool(state: DriverState, names: Names, call: Arguments) -> None
     number = call.handle("hEventPool")
     await eventpools.close_event_pool(state, names.need(PoolRecord, number).pool)
     names.drop(PoolRecord, number)
+    names.drop_those(EventRecord, lambda record: record.event.gone)
 
 
 async def _get_pool_handle(state: DriverState, names: Names, call: Arguments) -> None:
