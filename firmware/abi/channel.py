@@ -70,6 +70,9 @@ class QuestionKind(IntEnum):
     WAIT_SLOT = 13
     """Wait for a word of a fence pool (address, value offset, status offset, sleepers offset,
     target, nanoseconds or all ones); answers value and status."""
+    KEEP = 14
+    """Keep the descriptor on the socket, of a memory file; answers errno, descriptor, device,
+    inode. DROP_TICKET closes it."""
 
 
 class ChannelHeader(Record, size=512):

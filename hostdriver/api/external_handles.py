@@ -74,9 +74,9 @@ async def handle_from_descriptor(state: DriverState, descriptor: int) -> bytes:
     if own is not None:
         own.uses += 1
         return own.handle
-    for entry in state.allocations:
-        if entry.value.is_exported and entry.value.descriptor == descriptor:
-            return await get_handle(state, entry.start)
+    memory = None if file is None else _memory_of(state, file)
+    if memory is not None:
+        return await get_handle(state, memory.start)
     named = None if file is None else await _named_by(state, file)
     if named is None:
         raise invalid_argument(f"descriptor {descriptor} is none of exported memory of this driver")
@@ -102,6 +102,15 @@ async def descriptor_from_handle(state: DriverState, handle: bytes) -> int:
             f" {number} in it is not open here or belongs to other memory"
         )
     return number
+
+
+def _memory_of(state: DriverState, file: TicketFile) -> Allocation | None:
+    """Return the allocation of this process whose own file this is."""
+    for entry in state.allocations:
+        told = entry.value.file
+        if told is not None and told.identity == file.identity:
+            return entry.value
+    return None
 
 
 async def _named_by(state: DriverState, file: TicketFile) -> Named | None:

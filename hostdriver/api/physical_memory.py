@@ -39,6 +39,7 @@ from hostdriver.core.failures import (
     out_of_host_memory,
     unsupported_enumeration,
 )
+from hostdriver.core.memoryfiles import close_files
 from hostdriver.core.peers import make_known, make_unknown
 from hostdriver.core.physical import PhysicalKind, PhysicalObject, page_size_for
 from hostdriver.core.questions import CloseDescriptor
@@ -140,8 +141,7 @@ async def destroy(state: DriverState, physical: PhysicalObject | None) -> None:
         raise
     await make_unknown(target.peers)
     del state.physical[target.id]
-    if target.descriptor is not None:
-        await CloseDescriptor(target.descriptor)
+    await close_files(target)
 
 
 async def get_properties(

@@ -44,6 +44,11 @@ class Arguments:
         """Return the number of a handle; None for null."""
         return self._one(name, int) or None
 
+    def place(self, name: str) -> tuple[int, int | None]:
+        """Return a pointer, and the number of the handle that stands in its stead, if one does."""
+        pointer, number = self._many(name, int)
+        return pointer, number or None
+
     def blob(self, name: str) -> bytes:
         """Return bytes: a structure by value, a text, or memory of the program."""
         return self._one(name, bytes)
@@ -128,6 +133,8 @@ def _read_input(reader: Reader, param: ParamSpec) -> Value:
     match param.kind:
         case Kind.HANDLE:
             return reader.number()
+        case Kind.PLACE:
+            return [reader.number(), reader.number()]
         case Kind.BLOB:
             return reader.raw(param.size)
         case Kind.CHAIN:

@@ -55,17 +55,21 @@ def fill(structure: Structure, properties: object) -> None:
 
     Members without a counterpart keep what they were.
     """
-    found: Sequence[ChainedProperties] = getattr(properties, "p_next", ())
-    for link in structure.chain:
-        for more in found:
-            if link.stype == more.stype:
-                fill(link, more)
+    fill_chain(structure, getattr(properties, "p_next", ()))
     values = {_plain(name): getattr(properties, name) for name in _names_of(type(properties))}
     for name, old in structure.values.items():
         value = values.get(_plain(name))
         if value is None:
             continue
         structure.values[name] = _member(value, old)
+
+
+def fill_chain(structure: Structure, found: Sequence[ChainedProperties | ChainedDesc]) -> None:
+    """Fill the links of a structure's chain, each with what was found of its kind."""
+    for link in structure.chain:
+        for more in found:
+            if link.stype == more.stype:
+                fill(link, more)
 
 
 def _member(value: object, old: int | bytes) -> int | bytes:

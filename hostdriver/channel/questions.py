@@ -11,6 +11,7 @@ from hostdriver.channel.pools import ProgramSlots
 from hostdriver.core.failures import out_of_host_memory
 from hostdriver.core.questions import (
     DropTicket,
+    GiveDescriptor,
     JoinSlots,
     LeaveSlots,
     LoadBytes,
@@ -36,6 +37,7 @@ RemoteQuestion: TypeAlias = (
     | MapDescriptor
     | ProtectNone
     | MakeTicket
+    | GiveDescriptor
     | ReadTicket
     | DropTicket
     | StoreBytes
@@ -77,6 +79,8 @@ def ask(  # noqa: C901, PLR0911, PLR0912 - one case for each question
         case MakeTicket():
             content = question.content
             return _numbers(QuestionKind.MAKE_TICKET, len(content), data=content)
+        case GiveDescriptor():
+            return Message(QuestionKind.KEEP, b"", question.descriptor)
         case ReadTicket():
             return _numbers(QuestionKind.READ_TICKET, question.descriptor, question.size)
         case DropTicket():
@@ -142,10 +146,9 @@ def understand(  # noqa: C901 - one case for each question
                 )
             return None
         case MakeTicket():
-            number, descriptor = reader.number(), reader.number()
-            if number:
-                return f"error {number} (RLIMIT_NOFILE limits a process's descriptors)"
-            return TicketFile(descriptor, (reader.number(), reader.number()), question.content)
+            return _new_file(reader, question.content)
+        case GiveDescriptor():
+            return _new_file(reader, b"")
         case ReadTicket():
             found = reader.number()
             identity = reader.number(), reader.number()
@@ -162,6 +165,14 @@ def understand(  # noqa: C901 - one case for each question
         case Release() | DropTicket() | StoreBytes() | LeaveSlots():
             return None
     raise MalformedMessageError(f"an answer to {question}")
+
+
+def _new_file(reader: Reader, content: bytes) -> TicketFile | str:
+    """Return a descriptor that the program has now, or why it got none."""
+    number, descriptor = reader.number(), reader.number()
+    if number:
+        return f"error {number} (RLIMIT_NOFILE limits a process's descriptors)"
+    return TicketFile(descriptor, (reader.number(), reader.number()), content)
 
 
 def _nanoseconds(seconds: float | None) -> int:

@@ -38,19 +38,21 @@ class Kind(IntEnum):
     """An array of handles that the driver reads."""
     STRUCTURES = 9
     """An array of structures that the driver reads."""
-    VALUE_OUT = 10
-    VALUE_INOUT = 11
-    HANDLE_OUT = 12
-    STRUCTURE_OUT = 13
+    PLACE = 10
+    """A pointer, in whose stead a handle of physical memory may stand."""
+    VALUE_OUT = 11
+    VALUE_INOUT = 12
+    HANDLE_OUT = 13
+    STRUCTURE_OUT = 14
     """One structure that the driver fills; what it held travels along."""
-    VALUES_OUT = 14
-    HANDLES_OUT = 15
-    STRUCTURES_OUT = 16
-    BLOB_OUT = 17
+    VALUES_OUT = 15
+    HANDLES_OUT = 16
+    STRUCTURES_OUT = 17
+    BLOB_OUT = 18
     """A structure without a tag that the driver fills."""
-    STRING_OUT = 18
+    STRING_OUT = 19
     """A text that the library keeps for the program."""
-    BYTES_OUT = 19
+    BYTES_OUT = 20
     """Bytes for a buffer of the program, as many as another parameter tells."""
 
 

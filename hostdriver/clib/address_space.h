@@ -7,6 +7,10 @@
 /* Reserve the arena once: as large as the system permits; size 0: there is none. */
 void emuzero_reserve_arena(uint64_t *start, uint64_t *size);
 
+/* Let processes of this user reach memory and descriptors of this one, where Yama would forbid it:
+ * the emulator for memory of the program's own, other programs for handles. */
+void emuzero_permit_reach(void);
+
 /* Forget what a parent reserved; its mappings stay as they are. */
 void emuzero_forget_addresses(void);
 

@@ -95,6 +95,7 @@ static ze_result_t begin(void)
     uint64_t size;
     ze_result_t result;
 
+    emuzero_permit_reach();
     emuzero_reserve_arena(&start, &size);
     emuzero_put(&slot, start);
     emuzero_put(&slot, size);

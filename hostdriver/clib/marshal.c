@@ -94,6 +94,16 @@ static ze_result_t put_handle(emuzero_slot *slot, uint32_t type, const void *han
     return ZE_RESULT_SUCCESS;
 }
 
+/* Write a pointer and, where it is a live handle of physical memory, that handle's number. */
+static void put_place(emuzero_slot *slot, const void *pointer)
+{
+    uint64_t number = 0;
+
+    emuzero_number_of(pointer, EMUZERO_TYPE_ze_physical_mem_handle_t, &number);
+    emuzero_put(slot, (uint64_t)(uintptr_t)pointer);
+    emuzero_put(slot, number);
+}
+
 static ze_result_t put_handles(emuzero_slot *slot, const emuzero_param *param, void *const *handles,
                                uint64_t count)
 {
@@ -163,6 +173,9 @@ static ze_result_t put_argument(emuzero_slot *slot, const emuzero_function *func
         return put_handle(slot, param->handle, pointer);
     case EMUZERO_KIND_HANDLES:
         return put_handles(slot, param, pointer, count);
+    case EMUZERO_KIND_PLACE:
+        put_place(slot, pointer);
+        break;
     case EMUZERO_KIND_BLOB:
         emuzero_put_bytes(slot, pointer, param->size);
         break;

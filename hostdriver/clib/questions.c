@@ -49,19 +49,34 @@ static int make_ticket(const uint8_t *content, size_t size, struct stat *status)
     return -1;
 }
 
+/* Tell of a file that this process has now; a negative descriptor: it has none, for a cause. */
+static void put_file(emuzero_slot *slot, int descriptor, int cause, const struct stat *status)
+{
+    begin(slot);
+    emuzero_put(slot, descriptor < 0 ? (uint64_t)cause : 0);
+    emuzero_put(slot, (uint64_t)(int64_t)descriptor);
+    emuzero_put(slot, status->st_dev);
+    emuzero_put(slot, status->st_ino);
+}
+
 static void answer_make_ticket(emuzero_slot *slot)
 {
     size_t size = emuzero_get(slot);
     const uint8_t *content = emuzero_get_bytes(slot, size);
     struct stat status = {0};
     int descriptor = content == NULL ? -1 : make_ticket(content, size, &status);
-    int cause = descriptor < 0 ? errno : 0;
 
-    begin(slot);
-    emuzero_put(slot, (uint64_t)cause);
-    emuzero_put(slot, (uint64_t)(int64_t)descriptor);
-    emuzero_put(slot, status.st_dev);
-    emuzero_put(slot, status.st_ino);
+    put_file(slot, descriptor, errno, &status);
+}
+
+static void answer_keep(emuzero_slot *slot)
+{
+    int descriptor = emuzero_take_descriptor(slot->number);
+    struct stat status = {0};
+
+    if (descriptor >= 0)
+        fstat(descriptor, &status);
+    put_file(slot, descriptor, EMFILE, &status);
 }
 
 /* Any number may be asked for: only memory files are read, and nothing else is touched. */
@@ -196,6 +211,9 @@ void emuzero_answer(emuzero_slot *slot)
         break;
     case EMUZERO_QUESTION_KIND_MAKE_TICKET:
         answer_make_ticket(slot);
+        break;
+    case EMUZERO_QUESTION_KIND_KEEP:
+        answer_keep(slot);
         break;
     case EMUZERO_QUESTION_KIND_READ_TICKET:
         answer_read_ticket(slot);

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, final
 
 if TYPE_CHECKING:
+    from hostdriver.core.questions import TicketFile
     from hostdriver.core.state import DriverState
 
 
@@ -54,7 +55,9 @@ class Allocation:
     in_arena: bool = True
     """Whether its addresses come from the arena; never for the application's own pages."""
     descriptor: int | None = None
-    """Its memory file, where that can be passed on (external memory)."""
+    """The driver's descriptor of its memory file, where that can be passed on (external memory)."""
+    file: TicketFile | None = None
+    """The application's descriptor of that file, once it was asked for."""
     owner: int | None = None
     """Device that the application named for it."""
     peers: tuple[PeerObject, ...] = ()

@@ -31,7 +31,7 @@ class OwnExport:
     uses: int = 1
     """Gets without a put."""
     carries_memory: bool = False
-    """Whether the ticket is the memory's own file, which lives as long as the memory."""
+    """Whether the ticket is the memory's own file, which is open as long as the memory."""
 
 
 @final

@@ -11,15 +11,17 @@ from hostdriver.core.calls import call
 from hostdriver.core.exports import OwnExport
 from hostdriver.core.failures import out_of_host_memory
 from hostdriver.core.ipc import Named, build_handle, build_ticket
+from hostdriver.core.memoryfiles import file_of
 from hostdriver.core.physical import Mapping
-from hostdriver.core.questions import DropTicket, MakeTicket, ReadTicket
+from hostdriver.core.questions import DropTicket, MakeTicket
 from hostdriver.core.results import Refusal, failed
 
 if TYPE_CHECKING:
     from firmware.abi.control import Export, ExportObject
     from firmware.abi.ipc import ExportKind
+    from hostdriver.core.allocations import Allocation
     from hostdriver.core.exports import Source
-    from hostdriver.core.questions import TicketFile
+    from hostdriver.core.physical import PhysicalObject
     from hostdriver.core.state import DeviceState, DriverState
 
 
@@ -45,24 +47,23 @@ async def make_export(
         offset=exported.window_offset,
         size=command.size_bytes,
     )
-    carried = None if source is None else carried_descriptor(source)
-    ticket: TicketFile | str | None
-    if carried is None:
+    carrier = _carrier_of(source)
+    if carrier is None:
         ticket = await MakeTicket(build_ticket(named))
     else:
-        ticket = await ReadTicket(carried, 0) or "the memory's own descriptor was closed"
+        ticket = await file_of(carrier)
     if isinstance(ticket, str):
         await call(device.index, ExportPut(request=0, token=named.token), Done)
         raise out_of_host_memory(f"the handle's descriptor cannot be made: {ticket}")
     handle = build_handle(named, ticket.descriptor, state.facts.pid)
-    return OwnExport(named, handle, ticket, source, carries_memory=carried is not None)
+    return OwnExport(named, handle, ticket, source, carries_memory=carrier is not None)
 
 
-def carried_descriptor(source: Source) -> int | None:
-    """Return the descriptor of memory that can be passed on: the memory's own file."""
-    if isinstance(source, Mapping):
+def _carrier_of(source: Source | None) -> Allocation | PhysicalObject | None:
+    """Return memory whose own file can be passed on."""
+    if source is None or isinstance(source, Mapping) or not source.is_exported:
         return None
-    return source.descriptor if source.is_exported else None
+    return source
 
 
 async def revoke(state: DriverState, export: OwnExport) -> None:

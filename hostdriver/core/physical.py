@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from firmware.abi.ids import PAGE_SIZE
 from hostdriver.core.allocations import PeerObject
 from hostdriver.core.intervals import IntervalMap
+
+if TYPE_CHECKING:
+    from hostdriver.core.questions import TicketFile
 
 MEDIUM_PAGE: Final = 64 << 10
 LARGE_PAGE: Final = 2 << 20
@@ -44,6 +47,8 @@ class PhysicalObject:
     size: int
     descriptor: int | None = None
     """Its memory file: for mappings that the CPU sees (host memory), or to be passed on."""
+    file: TicketFile | None = None
+    """The application's descriptor of that file, once it was asked for."""
     peers: tuple[PeerObject, ...] = ()
     """The other devices that know it (host memory)."""
     is_exported: bool = False

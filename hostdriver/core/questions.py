@@ -21,7 +21,13 @@ from firmware.abi.faults import FaultRecord
 from firmware.abi.replies import Reply
 from hostdriver.core.questionbase import Question
 from hostdriver.core.streamquestions import AwaitRoom, Beside, Clock, Offer, Offered
-from hostdriver.core.ticketquestions import DropTicket, MakeTicket, ReadTicket, TicketFile
+from hostdriver.core.ticketquestions import (
+    DropTicket,
+    GiveDescriptor,
+    MakeTicket,
+    ReadTicket,
+    TicketFile,
+)
 
 if TYPE_CHECKING:
     from firmware.abi.control import ControlCommand
@@ -235,7 +241,9 @@ RunnerQuestion: TypeAlias = Beside | Clock | Pause
 """What concerns whoever runs the coroutine."""
 SpaceQuestion: TypeAlias = Reserve | Release | MapDescriptor | ProtectNone | FindMissing
 """What concerns the address space of the application's process."""
-DescriptorQuestion: TypeAlias = CloseDescriptor | Duplicate | MakeTicket | ReadTicket | DropTicket
+TicketQuestion: TypeAlias = MakeTicket | GiveDescriptor | ReadTicket | DropTicket
+"""What concerns the descriptors by which its exports are known."""
+DescriptorQuestion: TypeAlias = CloseDescriptor | Duplicate | TicketQuestion
 """What concerns its descriptors."""
 AnyQuestion: TypeAlias = DeviceQuestion | RunnerQuestion | SpaceQuestion | DescriptorQuestion
 Operation: TypeAlias = Coroutine[AnyQuestion, object, ResultT]
@@ -255,6 +263,7 @@ __all__ = [
     "Duplicate",
     "Faults",
     "FindMissing",
+    "GiveDescriptor",
     "JoinSlots",
     "LeaveSlots",
     "LoadBytes",
@@ -277,6 +286,7 @@ __all__ = [
     "StoreBytes",
     "Submit",
     "TicketFile",
+    "TicketQuestion",
     "WaitSlot",
     "WaitWord",
     "Waited",

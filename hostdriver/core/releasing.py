@@ -9,7 +9,8 @@ from firmware.abi.replies import Released
 from hostdriver.core.addresses import Place, give_addresses
 from hostdriver.core.allocations import Allocation, AllocationKind, PeerObject
 from hostdriver.core.calls import call
-from hostdriver.core.questions import CloseDescriptor, ProtectNone
+from hostdriver.core.memoryfiles import close_files
+from hostdriver.core.questions import ProtectNone
 from hostdriver.core.results import Refusal, ZeError
 from hostdriver.core.system_memory import take_out
 
@@ -47,9 +48,7 @@ async def unmake(state: DriverState, allocation: Allocation, mode: ReleaseMode) 
         raise
     if allocation.is_host_visible:
         await ProtectNone(allocation.start, allocation.reserved)
-    if allocation.descriptor is not None:
-        descriptor, allocation.descriptor = allocation.descriptor, None
-        await CloseDescriptor(descriptor)
+    await close_files(allocation)
     state.allocations.remove(allocation.start)
     place = Place(allocation.start, allocation.reserved, allocation.in_arena)
     if waiting:

@@ -19,8 +19,9 @@ from hostdriver.core.events import Event
 from hostdriver.core.exports import ExportTable
 from hostdriver.core.intervals import IntervalMap
 from hostdriver.core.lanes import LanePool
+from hostdriver.core.memoryfiles import close_files
 from hostdriver.core.physical import Import, Mapping, PhysicalObject
-from hostdriver.core.questions import CloseDescriptor, DropTicket
+from hostdriver.core.questions import DropTicket
 from hostdriver.core.releasing import DeferredPlace
 from hostdriver.core.reservations import Reservation
 from hostdriver.core.slots import PrivateSlots
@@ -28,6 +29,8 @@ from hostdriver.core.vaspace import VaSpace
 from hostdriver.core.visibility import EVERYTHING, Visibility
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from firmware.abi.segment import SpecBlock, Superblock
 
 
@@ -140,6 +143,11 @@ class DriverState:
         """Number of the emulator, part of every handle."""
         return self.facts.devices[0].superblock.emulator_id
 
+    def memories(self) -> Iterator[Allocation | PhysicalObject]:
+        """Iterate over all memory that this process made, as it is now."""
+        yield from tuple(self.physical.values())
+        yield from [entry.value for entry in self.allocations]
+
     def next_id(self) -> int:
         """Return a number that this process never had before."""
         self.last_id += 1
@@ -171,14 +179,8 @@ class DriverState:
 
 async def finish(state: DriverState) -> None:
     """Close the descriptors that a process holds; its devices take the rest by themselves."""
-    for physical in state.physical.values():
-        if physical.descriptor is not None:
-            descriptor, physical.descriptor = physical.descriptor, None
-            await CloseDescriptor(descriptor)
-    for entry in state.allocations:
-        if entry.value.descriptor is not None:
-            descriptor, entry.value.descriptor = entry.value.descriptor, None
-            await CloseDescriptor(descriptor)
+    for memory in state.memories():
+        await close_files(memory)
     for export in state.exports:
         state.exports.discard(export)
         if not export.carries_memory:

@@ -27,6 +27,16 @@ class MakeTicket(Question["TicketFile | str"], frozen=True):
 
 
 @final
+class GiveDescriptor(Question["TicketFile | str"], frozen=True):
+    """Give the application one more descriptor of a file that came with an `Answer`.
+
+    The answer is what the application has now, for `DropTicket`; or why it got none.
+    """
+
+    descriptor: int
+
+
+@final
 class ReadTicket(Question["TicketFile | None"], frozen=True):
     """Read the first bytes behind any number that may be a descriptor; None when it is not."""
 

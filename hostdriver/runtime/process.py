@@ -80,8 +80,7 @@ class Process:
         if attached is not None:
             attached.runner.abandon()
             close_descriptors(attached.state)
-            for export in attached.state.exports:
-                drop_ticket(export.ticket)
+            drop_tickets(attached.state)
 
     def close(self) -> None:
         """End the link: the devices take back everything; a second call does nothing."""
@@ -118,12 +117,18 @@ class Process:
 
 def close_descriptors(state: DriverState) -> None:
     """Close the descriptors of a process's memory, for when nobody may ask questions any more."""
-    for physical in state.physical.values():
-        if physical.descriptor is not None:
-            os.close(physical.descriptor)
-    for entry in state.allocations:
-        if entry.value.descriptor is not None:
-            os.close(entry.value.descriptor)
+    for memory in state.memories():
+        if memory.descriptor is not None:
+            os.close(memory.descriptor)
+
+
+def drop_tickets(state: DriverState) -> None:
+    """Close the descriptors by which a process's exports are known."""
+    for export in state.exports:
+        drop_ticket(export.ticket)
+    for memory in state.memories():
+        if memory.file is not None:
+            drop_ticket(memory.file)
 
 
 _processes: weakref.WeakSet[Process] = weakref.WeakSet()

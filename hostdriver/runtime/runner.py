@@ -23,6 +23,7 @@ from hostdriver.core.questions import (
     Duplicate,
     Faults,
     FindMissing,
+    GiveDescriptor,
     JoinSlots,
     LeaveSlots,
     LoadBytes,
@@ -44,7 +45,13 @@ from hostdriver.core.questions import (
 from hostdriver.runtime.address_space import AddressSpace, find_missing
 from hostdriver.runtime.beside import Threads
 from hostdriver.runtime.interrupts import ALL, Interrupts
-from hostdriver.runtime.tickets import drop_ticket, duplicate, make_ticket, read_ticket
+from hostdriver.runtime.tickets import (
+    drop_ticket,
+    duplicate,
+    give_descriptor,
+    make_ticket,
+    read_ticket,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -201,7 +208,14 @@ class Runner:
                 self.sessions[question.device].leave(question.memory)
             case Faults():
                 return self.sessions[question.device].take_faults(question.queue)
-            case CloseDescriptor() | Duplicate() | MakeTicket() | ReadTicket() | DropTicket():
+            case (
+                CloseDescriptor()
+                | Duplicate()
+                | MakeTicket()
+                | GiveDescriptor()
+                | ReadTicket()
+                | DropTicket()
+            ):
                 return _answer_about_descriptors(question)
             case Beside() | Clock():
                 return self._answer_about_runner(question)
@@ -280,6 +294,8 @@ def _answer_about_descriptors(question: DescriptorQuestion) -> object:
     match question:
         case MakeTicket():
             return make_ticket(question.content)
+        case GiveDescriptor():
+            return give_descriptor(question.descriptor)
         case ReadTicket():
             return read_ticket(question.descriptor, question.size)
         case Duplicate():

@@ -28,6 +28,12 @@ def make_ticket(content: bytes) -> TicketFile | str:
         return str(error)
 
 
+def give_descriptor(descriptor: int) -> TicketFile | str:
+    """Return one more descriptor of a memory file, or why there is none."""
+    given = duplicate(descriptor)
+    return given if isinstance(given, str) else TicketFile(given, _identity(given), b"")
+
+
 def read_ticket(descriptor: int, size: int) -> TicketFile | None:
     """Return what stands behind a number, if it is an open memory file; nothing else is touched."""
     try:

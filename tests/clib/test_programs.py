@@ -31,6 +31,7 @@ def environment(emulator: EmulatorProcess) -> dict[str, str]:
         ("events", 0),
         ("counting", 0),
         ("range", 0),
+        ("descriptors", 0),
         ("threads", 0),
         ("forks", 0),
     ],

@@ -175,6 +175,11 @@ class FakeSession:
                 ticket = q.TicketFile(number, (1, number), question.content)
                 self.tickets[number] = ticket
                 return ticket
+            case q.GiveDescriptor():
+                number = 50 + self.device.number()
+                ticket = q.TicketFile(number, (2, question.descriptor), b"")
+                self.tickets[number] = ticket
+                return ticket
             case q.ReadTicket():
                 return self.tickets.get(question.descriptor)
             case q.DropTicket():

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from hostdriver.api import allocation, atomics, described, freeing, memory, residency
+from hostdriver.api import (
+    allocation,
+    atomics,
+    described,
+    external_handles,
+    freeing,
+    memory,
+    residency,
+)
 from hostdriver.api.memory_structures import (
     DeviceMemAllocDesc,
     HostMemAllocDesc,
     MemoryFreeExtDesc,
 )
-from hostdriver.channel.convert import descriptor
+from hostdriver.channel.convert import chain, descriptor, fill_chain
 
 if TYPE_CHECKING:
     from hostdriver.channel.arguments import Arguments
@@ -61,10 +69,12 @@ async def _free_ext(state: DriverState, _: Names, call: Arguments) -> None:
 
 
 async def _get_alloc_properties(state: DriverState, names: Names, call: Arguments) -> None:
-    found = described.get_alloc_properties(state, call.number("ptr"))
-    call.structure("pMemAllocProperties").fill(
-        type=int(found.type), id=found.id, pageSize=found.page_size
-    )
+    pointer, structure = call.number("ptr"), call.structure("pMemAllocProperties")
+    if structure.chain:
+        answers = await external_handles.answer_chain(state, pointer, chain(structure.chain))
+        fill_chain(structure, answers)
+    found = described.get_alloc_properties(state, pointer)
+    structure.fill(type=int(found.type), id=found.id, pageSize=found.page_size)
     call.put("phDevice", names.number_of(found.device))
 
 

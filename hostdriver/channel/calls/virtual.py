@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from hostdriver.api import mapping, physical_memory, virtual_memory
 from hostdriver.api.structures import PhysicalMemDesc
-from hostdriver.channel.convert import descriptor, fill
+from hostdriver.channel.convert import chain, descriptor, fill
 from hostdriver.core.physical import PhysicalObject
 
 if TYPE_CHECKING:
@@ -72,8 +72,9 @@ async def _destroy(state: DriverState, names: Names, call: Arguments) -> None:
 
 async def _get_properties(state: DriverState, names: Names, call: Arguments) -> None:
     physical = names.find(PhysicalObject, call.handle("hPhysicalMem"))
-    found = await physical_memory.get_properties(state, physical)
-    fill(call.structure("pMemProperties"), found)
+    structure = call.structure("pMemProperties")
+    found = await physical_memory.get_properties(state, physical, chain(structure.chain))
+    fill(structure, found)
 
 
 HANDLERS: Final = {

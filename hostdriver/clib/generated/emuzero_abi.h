@@ -167,6 +167,9 @@ enum emuzero_question_kind {
     /* Wait for a word of a fence pool (address, value offset, status offset, sleepers
      * offset, target, nanoseconds or all ones); answers value and status. */
     EMUZERO_QUESTION_KIND_WAIT_SLOT = 0xd,
+    /* Keep the descriptor on the socket, of a memory file; answers errno, descriptor,
+     * device, inode. DROP_TICKET closes it. */
+    EMUZERO_QUESTION_KIND_KEEP = 0xe,
 };
 
 /* Phases of the device's life. */

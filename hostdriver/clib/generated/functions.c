@@ -907,7 +907,7 @@ static const emuzero_param params_zeMemGetAddressRange[] = {
 };
 static const emuzero_param params_zeMemGetIpcHandle[] = {
     {EMUZERO_KIND_HANDLE, 0, 255, 3, 65535, 8}, /* hContext */
-    {EMUZERO_KIND_VALUE, 0, 255, 0, 65535, 8}, /* ptr */
+    {EMUZERO_KIND_PLACE, 0, 255, 0, 65535, 1}, /* ptr */
     {EMUZERO_KIND_BLOB_OUT, 0, 255, 0, 0, 64}, /* pIpcHandle */
 };
 static const emuzero_param params_zeMemGetIpcHandleFromFileDescriptorExp[] = {
@@ -1539,7 +1539,7 @@ static const emuzero_param params_zeKernelGetAllocationPropertiesExp[] = {
 };
 static const emuzero_param params_zeMemGetIpcHandleWithProperties[] = {
     {EMUZERO_KIND_HANDLE, 0, 255, 3, 65535, 8}, /* hContext */
-    {EMUZERO_KIND_VALUE, 0, 255, 0, 65535, 8}, /* ptr */
+    {EMUZERO_KIND_PLACE, 0, 255, 0, 65535, 1}, /* ptr */
     {EMUZERO_KIND_CHAIN, 2, 255, 0, 65535, 1}, /* pNext */
     {EMUZERO_KIND_BLOB_OUT, 0, 255, 0, 0, 64}, /* pIpcHandle */
 };
@@ -1775,8 +1775,8 @@ const emuzero_function emuzero_functions[] = {
     {"zeMemGetAllocProperties", params_zeMemGetAllocProperties, 116, 4, 1},
     {"zeMemGetAddressRange", params_zeMemGetAddressRange, 117, 4, 1},
     {"zeMemGetIpcHandle", params_zeMemGetIpcHandle, 118, 3, 1},
-    {"zeMemGetIpcHandleFromFileDescriptorExp", params_zeMemGetIpcHandleFromFileDescriptorExp, 119, 3, 0},
-    {"zeMemGetFileDescriptorFromIpcHandleExp", params_zeMemGetFileDescriptorFromIpcHandleExp, 120, 3, 0},
+    {"zeMemGetIpcHandleFromFileDescriptorExp", params_zeMemGetIpcHandleFromFileDescriptorExp, 119, 3, 1},
+    {"zeMemGetFileDescriptorFromIpcHandleExp", params_zeMemGetFileDescriptorFromIpcHandleExp, 120, 3, 1},
     {"zeMemPutIpcHandle", params_zeMemPutIpcHandle, 121, 2, 1},
     {"zeMemOpenIpcHandle", params_zeMemOpenIpcHandle, 122, 5, 1},
     {"zeMemCloseIpcHandle", params_zeMemCloseIpcHandle, 123, 2, 1},

@@ -2,6 +2,7 @@
 #ifndef SHARE_H
 #define SHARE_H
 
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,6 +43,45 @@ static inline void end_well(pid_t child)
 
     REQUIRE(waitpid(child, &status, 0) == child);
     REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* Descriptors between the two, by a socket pair that the other process inherits. */
+static inline void send_descriptor(int socket, int descriptor)
+{
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    char byte = 0;
+    struct iovec bytes = {&byte, 1};
+    struct msghdr message = {.msg_iov = &bytes,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof(control)};
+
+    control.header = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+    memcpy(CMSG_DATA(&control.header), &descriptor, sizeof(int));
+    REQUIRE(sendmsg(socket, &message, 0) == 1);
+}
+
+static inline int receive_descriptor(int socket)
+{
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    char byte;
+    struct iovec bytes = {&byte, 1};
+    struct msghdr message = {.msg_iov = &bytes,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof(control)};
+    int descriptor;
+
+    REQUIRE(recvmsg(socket, &message, 0) == 1);
+    REQUIRE(message.msg_controllen > 0);
+    memcpy(&descriptor, CMSG_DATA(&control.header), sizeof(int));
+    return descriptor;
 }
 
 #endif
