@@ -82,10 +82,12 @@ class FencePools:
         """Take a pool from a client; what it exported of it opens no more.
 
         Raises:
-            DeviceError: BAD_OBJECT; IN_USE while a queue of the client waits for a slot of it.
+            DeviceError: BAD_OBJECT; IN_USE while a queue of the client waits for a slot of it, and
+                this is the client's last number for the pool.
         """
         pool = self._find(client, number)
-        if self._scheduler.waits_in(pool, client.client_id):
+        is_last = sum(other is pool for other in client.engine.pools.values()) == 1
+        if is_last and self._scheduler.waits_in(pool, client.client_id):
             raise DeviceError(Status.IN_USE, number)
         self._let_go(client, number)
 

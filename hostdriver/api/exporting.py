@@ -18,7 +18,7 @@ from hostdriver.api.validation import (
 from hostdriver.core.allocations import Allocation, AllocationKind, holder_of
 from hostdriver.core.failures import invalid_argument
 from hostdriver.core.handles import make_export, revoke
-from hostdriver.core.ipc import HANDLE_SIZE, is_intact, is_ours
+from hostdriver.core.ipc import HANDLE_SIZE, MEMORY_KINDS, is_intact, is_ours
 from hostdriver.core.physical import Mapping, MappingPhase, PhysicalObject
 from hostdriver.core.results import Refusal, ZeResult, failed
 
@@ -77,7 +77,7 @@ async def get_handle(
 async def put_handle(state: DriverState, handle: bytes) -> None:
     """Give a handle back (zeMemPutIpcHandle); what is open of it lives on.
 
-    A handle that this process did not get, or has put already, is no error.
+    A handle that this process did not get, or has put already, or one of events, is no error.
 
     Raises:
         ZeError: the bytes are no handle; the device is lost.
@@ -87,6 +87,9 @@ async def put_handle(state: DriverState, handle: bytes) -> None:
     if export is None:
         if is_ours(handle, state.emulator_id) and not is_intact(handle):
             raise invalid_argument("the check word of the handle does not fit its bytes")
+        return
+    if export.named.kind not in MEMORY_KINDS:
+        # What makes it and ends it is its event pool or event.
         return
     export.uses -= 1
     if not export.uses:

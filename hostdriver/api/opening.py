@@ -17,7 +17,7 @@ from hostdriver.core.addresses import Place, give_addresses, take_addresses
 from hostdriver.core.calls import call
 from hostdriver.core.enums import IpcMemoryFlags
 from hostdriver.core.failures import invalid_argument, out_of_host_memory, unknown
-from hostdriver.core.ipc import ByDescriptor, Named, Nonsense, settle, understand
+from hostdriver.core.ipc import MEMORY_KINDS, ByDescriptor, Named, Nonsense, settle, understand
 from hostdriver.core.physical import Import, page_size_for
 from hostdriver.core.questions import ProtectNone, ReadTicket
 from hostdriver.core.results import Refusal, ZeResult, failed
@@ -28,7 +28,6 @@ from hostdriver.core.visible import show_files
 if TYPE_CHECKING:
     from hostdriver.core.state import DeviceState, DriverState
 
-_MEMORY: Final = (ExportKind.ALLOCATION, ExportKind.RANGE)
 _MEANINGS: Final = {Status.LIMIT: ZeResult.ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY}
 
 
@@ -136,7 +135,7 @@ async def _named_by(state: DriverState, handle: bytes) -> Named:
 
 
 def _check_named(named: Named, device: DeviceState) -> None:
-    if named.kind not in _MEMORY:
+    if named.kind not in MEMORY_KINDS:
         raise invalid_argument(f"the handle names {named.kind.name}, expected memory")
     if named.device != device.index:
         raise invalid_argument(

@@ -2,6 +2,7 @@
 #include "address_space.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,6 +21,37 @@ static void *pointer(uint64_t address)
     return (void *)(uintptr_t)address;
 }
 
+/* At its limit of mappings a process may make none, not even in the place of another. So what gives
+ * memory back then takes these instead: one above the limit, and two that a cut leaves. */
+enum { SPARES = 3 };
+static pthread_mutex_t spares_lock = PTHREAD_MUTEX_INITIALIZER;
+static void *spares[SPARES];
+
+static void keep_spares(void)
+{
+    for (int index = 0; index < SPARES; index++)
+        if (spares[index] == NULL) {
+            /* Shared memory of its own each, which the system never joins to a neighbour. */
+            void *found = mmap(NULL, 1, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+            if (found == MAP_FAILED)
+                return;
+            spares[index] = found;
+        }
+}
+
+static void give_spares(void)
+{
+    for (int index = 0; index < SPARES; index++)
+        if (spares[index] != NULL) {
+            void *spare = spares[index];
+
+            /* Forgotten first: a child may begin between the two. */
+            spares[index] = NULL;
+            munmap(spare, 1);
+        }
+}
+
 void emuzero_reserve_arena(uint64_t *start, uint64_t *size)
 {
     for (uint64_t wanted = LARGEST_ARENA; !arena_size && wanted >= SMALLEST_ARENA; wanted /= 2) {
@@ -32,6 +64,9 @@ void emuzero_reserve_arena(uint64_t *start, uint64_t *size)
     }
     *start = arena_start;
     *size = arena_size;
+    pthread_mutex_lock(&spares_lock);
+    keep_spares();
+    pthread_mutex_unlock(&spares_lock);
 }
 
 void emuzero_permit_reach(void)
@@ -42,6 +77,8 @@ void emuzero_permit_reach(void)
 void emuzero_forget_addresses(void)
 {
     arena_start = arena_size = 0;
+    /* A thread of the parent may have had it. */
+    pthread_mutex_init(&spares_lock, NULL);
 }
 
 void emuzero_put_environment(emuzero_slot *slot)
@@ -103,9 +140,23 @@ int emuzero_map(int descriptor, uint64_t offset, uint64_t address, uint64_t size
     return found == MAP_FAILED ? errno : 0;
 }
 
-int emuzero_protect_none(uint64_t address, uint64_t size)
+static int cover(uint64_t address, uint64_t size)
 {
     void *found = mmap(pointer(address), size, PROT_NONE, RESERVED | MAP_FIXED, -1, 0);
 
     return found == MAP_FAILED ? errno : 0;
+}
+
+int emuzero_protect_none(uint64_t address, uint64_t size)
+{
+    int error = cover(address, size);
+
+    if (error != ENOMEM)
+        return error;
+    pthread_mutex_lock(&spares_lock);
+    give_spares();
+    error = cover(address, size);
+    keep_spares();
+    pthread_mutex_unlock(&spares_lock);
+    return error;
 }

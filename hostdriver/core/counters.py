@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 from firmware.abi.ipc import ExportKind
 from hostdriver.core.eventhandles import export, open_handle, revoke
 from hostdriver.core.eventpools import check_event, check_idle
-from hostdriver.core.events import Event
+from hostdriver.core.events import COUNTER_MAX, Event
 from hostdriver.core.failures import invalid_argument, invalid_synchronization_object
 from hostdriver.core.slots import Slot, drop_pool, give_slot, make_pool, take_slot
 from hostdriver.core.slotwindows import address_of, close_window
@@ -111,6 +111,11 @@ async def open_counter(state: DriverState, handle: bytes, *, may_signal: bool) -
         ZeError: the bytes name no live event; no memory for it; a device is lost.
     """
     shared, named = await open_handle(state, handle, ExportKind.COUNTER_EVENT)
+    if named.size > COUNTER_MAX:
+        await drop_pool(shared)
+        raise invalid_argument(
+            f"the handle tells that {named.size:#x} is expected, which is above {COUNTER_MAX:#x}"
+        )
     event = Event(
         state.next_id(),
         Slot(shared, 0),

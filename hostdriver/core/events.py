@@ -234,7 +234,13 @@ class Event:
         return self.expected
 
     def _armed(self) -> int:
-        return self.slot.pool.memory.load(self.slot.index).armed
+        """Return what the last signal asked for will store, or 0 where no signal can have.
+
+        Every process that has the slot may store there: a number that no event comes to is nonsense
+        that must not spread.
+        """
+        armed = self.slot.pool.memory.load(self.slot.index).armed
+        return armed if armed <= COUNTER_MAX else 0
 
     def _arm(self) -> None:
         self.expected = max(self.expected, self._armed()) + 1

@@ -15,6 +15,8 @@ import msgspec
 from firmware.abi.ipc import IPC_MAGIC, IPC_VERSION, ExportKind, IpcHandle, Ticket, check_word
 
 HANDLE_SIZE: Final = IpcHandle.SIZE
+MEMORY_KINDS: Final = (ExportKind.ALLOCATION, ExportKind.RANGE)
+"""What a handle of memory names."""
 OURS_FROM: Final = 7
 """Constant bytes that have to be right before the bytes of a handle count as ours at all."""
 

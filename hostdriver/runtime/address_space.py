@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+from functools import partial
 from pathlib import Path
 from typing import Final, final
 
 from firmware.link.linux import areas_of, map_at, reserve, reserve_again, unmap, view_at
 from hostdriver.core.failures import out_of_host_memory
 from hostdriver.core.vaspace import align_up
+from hostdriver.runtime.spares import Spares
 
 LARGEST_ARENA: Final = 8 << 40
 SMALLEST_ARENA: Final = 64 << 30
@@ -23,7 +25,7 @@ class AddressSpace:
     the ranges and leaves them alone.
     """
 
-    __slots__ = ("_outside", "arena")
+    __slots__ = ("_outside", "_spares", "arena")
 
     def __init__(self, largest: int = LARGEST_ARENA, smallest: int = SMALLEST_ARENA) -> None:
         """Reserve an arena: `largest` bytes, or half as many as often as the system refuses.
@@ -33,6 +35,7 @@ class AddressSpace:
             smallest: fewer are not worth it: there is no arena then.
         """
         self._outside: dict[int, int] = {}
+        self._spares = Spares()
         self.arena: tuple[int, int] | None = None
         """Start and size of the arena."""
         size = largest
@@ -83,11 +86,19 @@ class AddressSpace:
             ZeError: the process has no mappings left.
         """
         try:
-            reserve_again(va, size)
+            self._reserve_again(va, size)
         except OSError as error:
             raise out_of_host_memory(
                 f"the mapping at {va:#x} cannot be removed: {error}"
             ) from error
+
+    def _reserve_again(self, va: int, size: int) -> None:
+        try:
+            reserve_again(va, size)
+        except OSError as error:
+            if error.errno != errno.ENOMEM:
+                raise
+            self._spares.spend(partial(reserve_again, va, size))
 
     def view(self, va: int, size: int) -> memoryview:
         """Return the bytes of a range that is mapped; using them after that ends the process."""
@@ -105,6 +116,7 @@ class AddressSpace:
         """Give everything back to the system; a second call does nothing."""
         ranges = [*self._outside.items(), *([self.arena] if self.arena else [])]
         self._outside.clear()
+        self._spares.close()
         self.arena = None
         for va, size in ranges:
             unmap(va, size)

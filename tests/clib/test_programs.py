@@ -26,6 +26,7 @@ def environment(emulator: EmulatorProcess) -> dict[str, str]:
         ("loader", 0),
         ("queries", 0),
         ("memory", 0),
+        ("mappings", 0),
         ("extensions", 0),
         ("commands", 1),
         ("events", 0),

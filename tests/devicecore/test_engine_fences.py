@@ -7,7 +7,7 @@ import pytest
 from firmware.abi.faults import FaultReason
 from firmware.abi.ids import PAGE_SIZE
 from firmware.abi.rings import COMPLETED, HEAD
-from firmware.abi.segment import FENCE_HOST_SLEEPERS, FENCE_VALUE
+from firmware.abi.segment import FENCE_HOST_SLEEPERS, FENCE_START_TICKS, FENCE_VALUE
 from firmware.abi.work import FenceWait, FenceWrite, WorkFlags
 from tests.harness.engine import (
     NONE,
@@ -45,6 +45,24 @@ def test_signal_stores_value_and_times_and_wakes_sleepers(client: RigClient) -> 
     (notice,) = notices_of(client.rig.notices, at + FENCE_VALUE)
     assert notice.sleepers == at + FENCE_HOST_SLEEPERS
     assert not notice.force
+
+
+@pytest.mark.parametrize("start", [0, 7000, (1 << 64) - 2, (1 << 64) - 1])
+def test_end_is_kept_in_64_bits_whatever_start_stands_in_the_slot(
+    client: RigClient, start: int
+) -> None:
+    lane = client.queue()
+    client.rig.now = 5000
+    at = (client.slot_offset(3) + FENCE_START_TICKS) >> 3
+    client.words.u64[at] = start
+    keeping = FenceWrite(flags=WorkFlags.KEEP_START, tag=0, pool=0, slot=3, value=1)
+
+    lane.submit(keeping)
+    client.rig.run()
+
+    slot = client.slot(3)
+    assert slot.value == 1
+    assert (slot.start_ticks, slot.end_ticks) == (start, max(5000, min(start + 1, (1 << 64) - 1)))
 
 
 def test_values_are_64_bits(client: RigClient) -> None:

@@ -15,7 +15,7 @@ from firmware.abi.control import (
     FencePoolRevoke,
 )
 from firmware.abi.ids import PAGE_SIZE
-from firmware.abi.replies import FencePoolExported, FencePoolOpened
+from firmware.abi.replies import Done, FencePoolExported, FencePoolOpened
 from firmware.abi.segment import FenceSlot
 from firmware.abi.status import Status
 from firmware.abi.work import FenceWait, FenceWrite, WorkFlags
@@ -131,6 +131,25 @@ def test_a_pool_that_a_queue_waits_in_is_not_closed(pair: DevicePair, client: Ra
     pair.step()
 
     refused(client, FencePoolClose(request=0, pool=made.pool), Status.IN_USE)
+
+
+def test_one_of_two_numbers_of_a_pool_may_go_while_a_queue_waits_in_it(
+    pair: DevicePair, client: RawClient
+) -> None:
+    made = make(client)
+    token = token_of(client, made.pool)
+    again = client.call(FencePoolOpen(request=0, token=token))
+    assert isinstance(again, FencePoolOpened)
+    waiting, signalling = (client.queue(client.space()) for _ in range(2))
+    client.submit(waiting, wait_for(made.pool, 0, 1))
+    pair.step()
+
+    assert isinstance(client.call(FencePoolClose(request=0, pool=made.pool)), Done)
+
+    refused(client, FencePoolClose(request=0, pool=again.pool), Status.IN_USE)
+    client.submit(signalling, signal(again.pool, 0, 1))
+    pair.step()
+    assert client.header(waiting.header).completed == 1
 
 
 def test_a_pool_may_go_before_the_queue_that_it_released_goes_on(

@@ -1,10 +1,12 @@
 """This process's address space: reserved, mapped, protected, and nobody else's touched."""
 
+import contextlib
 import errno
+import mmap
 import os
 import resource
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -166,6 +168,40 @@ def test_close_gives_everything_back_once() -> None:
 def test_mapping_that_cannot_go_is_told(space: AddressSpace) -> None:
     with pytest.raises(ZeError, match="cannot be removed"):
         space.protect_none(1, MIB)
+
+
+def at_the_limit_of_mappings(action: Callable[[], object]) -> int:
+    """Do something in a child that has as many mappings as it may; return its exit status."""
+    pid = os.fork()
+    if pid:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    # Not a line of this process may be run again after it.
+    status = 1
+    with contextlib.suppress(OSError):
+        taken = [mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ)]
+        while True:
+            taken.append(mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ))
+    with contextlib.suppress(BaseException):
+        action()
+        status = 0
+    os._exit(status)
+
+
+@pytest.mark.parametrize(("first", "size"), [(0, MIB), (0, 4096), (4096, 4096)])
+def test_mapping_can_go_when_the_process_has_no_more(
+    space: AddressSpace, file: int, first: int, size: int
+) -> None:
+    va, _ = arena_of(space)
+    assert space.map_descriptor(file, 0, va, MIB) is None
+
+    def remove() -> None:
+        space.protect_none(va + first, size)
+        # And again, from what is in reserve then.
+        space.protect_none(va, MIB)
+        assert is_mapped(va, MIB)
+        assert not any(area.readable for area in areas_of(None, va, MIB))
+
+    assert at_the_limit_of_mappings(remove) == 0
 
 
 def test_limit_of_mappings_is_named(space: AddressSpace, monkeypatch: pytest.MonkeyPatch) -> None:

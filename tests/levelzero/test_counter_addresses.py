@@ -80,6 +80,20 @@ def test_devices_read_what_the_event_holds(context: Context, event: EventBase) -
         go.host_reset()
 
 
+def test_an_event_that_a_queue_waits_for_has_an_address(context: Context, event: EventBase) -> None:
+    held_back = context.event_pool_create(EventPoolDesc(1)).event_create()
+    signalling, waiting = Target(context), Target(context)
+    signalling.wait(held_back)
+    signalling.signal(event)
+    waiting.wait(event)
+
+    expected, address = event.counter_based_get_device_address()
+
+    held_back.host_signal()
+    event.host_synchronize()
+    assert held(context, address) == expected == 1
+
+
 def test_every_event_has_an_address_of_its_own(context: Context, device: Device) -> None:
     events = [context.event_counter_based_create(device) for _ in range(5)]
     events += [context.event_counter_based_create(device, IPC) for _ in range(3)]

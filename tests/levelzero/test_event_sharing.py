@@ -101,6 +101,17 @@ def test_the_handle_is_the_same_until_the_last_put(exporter: Context, opener: Co
     opener.event_pool_open_ipc_handle(again)
 
 
+def test_a_put_of_memory_gives_no_handle_of_events_back(exporter: Context, opener: Context) -> None:
+    pool = exporter.event_pool_create(SHARED)
+    handle = pool.get_ipc_handle()
+
+    exporter.mem_put_ipc_handle(handle)
+
+    opener.event_pool_open_ipc_handle(handle[:4] + bytes(60))
+    exporter.event_pool_put_ipc_handle(handle)
+    assert result_of(opener.event_pool_open_ipc_handle, handle) is INVALID
+
+
 def test_a_handle_is_known_by_its_descriptor_alone(exporter: Context) -> None:
     handle = exporter.event_pool_create(SHARED).get_ipc_handle()
 

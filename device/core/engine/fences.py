@@ -23,6 +23,7 @@ _STAMP_START: Final = int(WorkFlags.STAMP_START)
 _KEEP_START: Final = int(WorkFlags.KEEP_START)
 _RAISE_ONLY: Final = int(WorkFlags.RAISE_ONLY)
 _FENCE_WRITE: Final = int(FenceWrite.OPCODE)
+_LAST_TICK: Final = (1 << 64) - 1
 
 
 @final
@@ -57,7 +58,7 @@ class Fences:
         # Payload (what earlier commands moved, then the times), value, notice: who sees the value
         # sees all that it stands for, and whoever misses the value is found asleep by the notice.
         if flags & _KEEP_START:
-            pool.store_end(slot, max(queue.clock, pool.times(slot)[0] + 1))
+            pool.store_end(slot, _end_after(pool.times(slot)[0], queue.clock))
         else:
             pool.store_start(slot, queue.started)
             pool.store_end(slot, queue.clock)
@@ -208,6 +209,11 @@ def is_reached(hold: Hold) -> bool:
     if lost:
         raise EngineFault(FaultReason.FENCE_LOST, slot, Access.FETCH, detail=lost)
     return False
+
+
+def _end_after(start: int, clock: int) -> int:
+    """Return when work ended, after it began; whoever shares the slot may have stored any start."""
+    return max(clock, min(start + 1, _LAST_TICK))
 
 
 def _pool_of(queue: WorkQueue, command: FenceWrite | FenceWait | FenceTimes) -> FencePool:

@@ -128,6 +128,17 @@ def map_anonymous(size: int) -> Mapping:
     return Mapping(view, address_of(view))
 
 
+def map_apart(size: int) -> Mapping:
+    """Map `size` bytes of zeroed memory that the system never joins to a mapping beside it.
+
+    Raises:
+        OSError: no memory or mappings left.
+    """
+    # Shared memory of its own; nothing is taken for it before it is used.
+    view = memoryview(mmap.mmap(-1, size, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | _MAP_NORESERVE))
+    return Mapping(view, address_of(view))
+
+
 def _anonymous(size: int) -> memoryview:
     return memoryview(mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE))
 
