@@ -21,5 +21,5 @@ def test_parameters_are_what_their_declarations_say() -> None:
     ]
     assert kinds("zeDeviceGet") == ["HANDLE", "VALUE_INOUT", "HANDLES_OUT"]
     assert kinds("zeMemOpenIpcHandle") == ["HANDLE", "HANDLE", "BLOB", "VALUE", "VALUE_OUT"]
-    assert kinds("zeMemGetIpcHandle") == ["HANDLE", "VALUE", "BLOB_OUT"]
+    assert kinds("zeMemGetIpcHandle") == ["HANDLE", "PLACE", "BLOB_OUT"]
     assert kinds("zeContextCreateEx")[2:4] == ["VALUE", "HANDLES"]

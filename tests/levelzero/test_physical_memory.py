@@ -175,12 +175,13 @@ def test_descriptors_that_nobody_needs_are_closed(session: FakeSession, state: D
 
 def test_destroy_gives_object_and_descriptor_back(session: FakeSession, state: DriverState) -> None:
     source = physical(session, state, 4096, HOST)
-    assert source.descriptor is not None
+    descriptor = source.descriptor
+    assert descriptor is not None
 
     session.run(physical_memory.destroy(state, source))
 
     assert [c.object_id for c in session.commands(ObjectDestroy)] == [source.object_id]
-    assert session.questions(CloseDescriptor) == [CloseDescriptor(source.descriptor)]
+    assert session.questions(CloseDescriptor) == [CloseDescriptor(descriptor)]
     assert state.physical == {}
 
 
