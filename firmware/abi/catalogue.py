@@ -25,7 +25,15 @@ from firmware.abi._record import Record
 from firmware.abi._source import doc_of_constant
 from firmware.abi._word import Word
 from firmware.abi.boot import Behaviour, FirmwareLimits, FirmwareNote
-from firmware.abi.channel import ChannelHeader, MessageKind, QuestionKind, SlotHeader
+from firmware.abi.channel import (
+    ChannelHeader,
+    MessageKind,
+    Place,
+    PlaceKind,
+    PlacesHeader,
+    QuestionKind,
+    SlotHeader,
+)
 from firmware.abi.control import (
     CONTROL_COMMANDS,
     ControlOpcode,
@@ -67,6 +75,8 @@ _PLAIN: Final[tuple[type[Record], ...]] = (
     DescriptorNote,
     ChannelHeader,
     SlotHeader,
+    PlacesHeader,
+    Place,
     Superblock,
     SpecBlock,
     FenceSlot,
@@ -112,6 +122,7 @@ ENUMS: Final[tuple[type[IntEnum], ...]] = (
     Purpose,
     MessageKind,
     QuestionKind,
+    PlaceKind,
     Phase,
     BootError,
     Behaviour,
@@ -161,7 +172,8 @@ CONSTANTS: Final = (
     *_constants(ids, "CONTROL_MESSAGE_SIZE", "WORK_COMMAND_SIZE"),
     *_constants(handshake, "HELLO_MAGIC", "WELCOME_DESCRIPTORS", "MAX_DESCRIPTORS"),
     *_constants(channel, "CHANNEL_MAGIC", "CHANNEL_SLOTS", "CHANNEL_SLOT_SIZE"),
-    *_constants(channel, "CHANNEL_SLOTS_OFFSET", "CHANNEL_BEGIN"),
+    *_constants(channel, "CHANNEL_SLOTS_OFFSET", "CHANNEL_PLACES"),
+    *_constants(channel, "CHANNEL_PLACES_OFFSET", "CHANNEL_BEGIN"),
     *_constants(segment, "SEGMENT_MAGIC"),
     *_constants(registers, "REGISTER_PAGE_SIZE"),
     *_constants(rings, "CONTROL_QUEUE"),

@@ -6,6 +6,11 @@ The driver answers in the same slot, with the REPLY or with a QUESTION about the
 process (map this descriptor there, make this file), which the calling thread carries out and
 answers before it waits again. Words have one writer each; payload is stored before the word that
 tells of it.
+
+Behind the slots stands a table of what the program's pointers name, which the driver keeps, so that
+the library answers for them without a call: `PlacesHeader`, then entries sorted by address. Its
+`turn` is odd while the driver changes it; what was read counts if `turn` was the same even number
+before and after. The driver changes it before the reply that tells of the change.
 """
 
 from enum import IntEnum
@@ -22,6 +27,10 @@ CHANNEL_SLOT_SIZE: Final = 1 << 16
 """Bytes of a slot, its header included."""
 CHANNEL_SLOTS_OFFSET: Final = 4096
 """Where the first slot stands."""
+CHANNEL_PLACES: Final = 1 << 16
+"""Entries that the table of places has room for; with more the library asks the driver."""
+CHANNEL_PLACES_OFFSET: Final = CHANNEL_SLOTS_OFFSET + CHANNEL_SLOTS * CHANNEL_SLOT_SIZE
+"""Where the table of places stands."""
 CHANNEL_BEGIN: Final = 0xFFFF
 """Function number of the first call: tells the driver about the process."""
 
@@ -75,6 +84,17 @@ class QuestionKind(IntEnum):
     inode. DROP_TICKET closes it."""
 
 
+class PlaceKind(IntEnum):
+    """How memory came to be where it is."""
+
+    ALLOCATED = 1
+    """By an allocating function, or from a descriptor."""
+    OPENED = 2
+    """From a handle of another process."""
+    MAPPED = 3
+    """Physical memory in reserved addresses, or the reservation around it."""
+
+
 class ChannelHeader(Record, size=512):
     """First bytes of a channel."""
 
@@ -85,6 +105,7 @@ class ChannelHeader(Record, size=512):
     device_count: int = wire(U32, "Devices; their segments came with the welcome, in this order.")
     asleep: int = wire(U32, "1 while the driver wants the doorbell to be rung.", at=0x40)
     lost: int = wire(U32, "1 once the session has ended.")
+    answers: int = wire(U32, "1 while the library may answer by itself, else 0.")
     posted: bytes = wire(raw(4 * CHANNEL_SLOTS), "A u32 for each slot: turns taken.", at=0x80)
 
 
@@ -98,3 +119,23 @@ class SlotHeader(Record, size=64):
     size: int = wire(U32, "Bytes of data behind this header.")
     result: int = wire(U32, "`ze_result_t` of a reply.")
     text_size: int = wire(U32, "Bytes of the error description behind the data.")
+
+
+class PlacesHeader(Record, size=64):
+    """First bytes of the table of places."""
+
+    turn: int = wire(U64, "Odd while the driver changes the table.")
+    count: int = wire(U32, "Entries.")
+    is_kept: int = wire(U32, "1 while the entries are all that there is; 0: ask the driver.")
+
+
+class Place(Record, size=48):
+    """Memory that a pointer may name."""
+
+    start: int = wire(U64, "First address.")
+    size: int = wire(U64, "Bytes.")
+    id: int = wire(U64, "Number of the memory, never used again.")
+    page_size: int = wire(U64, "Page size.")
+    kind: int = wire(U32, "`PlaceKind`.")
+    type: int = wire(U32, "`ze_memory_type_t`.")
+    device: int = wire(U32, "Number of its device's handle; 0: none.")

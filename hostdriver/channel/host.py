@@ -16,6 +16,7 @@ from firmware.link.handshake import name_in, say_hello
 from firmware.link.peer import ProcessPeer
 from firmware.link.segment import Segment
 from hostdriver.channel.devices import ProgramDevice
+from hostdriver.channel.places import Places
 from hostdriver.channel.session import Session
 from hostdriver.channel.slots import CHANNEL_SIZE, Slots
 
@@ -86,7 +87,7 @@ class Programs:
                     devices += [self._attach(index, agreement, peer.pid, theirs)]
                 slots = Slots(channel, len(devices))
                 carrier = SocketCarrier(connection)
-                session = Session(slots, carrier, devices, peer.pid, self._socket)
+                session = Session(slots, Places(channel), carrier, devices, peer.pid, self._socket)
                 program = Program(session, bell, peer)
                 self._watch(program, undo)
                 welcome = agreement.welcome(CHANNEL_SIZE, 0)

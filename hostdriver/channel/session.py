@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from firmware.link.carrier import Carrier
     from hostdriver.channel.devices import ProgramDevice
+    from hostdriver.channel.places import Places
     from hostdriver.channel.slots import Incoming, Slots
     from hostdriver.core.questions import AnyQuestion
     from hostdriver.core.state import DriverState
@@ -68,6 +69,7 @@ class Session:
         "_last_beside",
         "_paused",
         "_pid",
+        "_places",
         "_running",
         "_slots",
         "_socket",
@@ -78,12 +80,14 @@ class Session:
     def __init__(
         self,
         slots: Slots,
+        places: Places,
         carrier: Carrier,
         devices: Sequence[ProgramDevice],
         pid: int,
         socket: str = "",
     ) -> None:
         self._slots = slots
+        self._places = places
         self._carrier = carrier
         self._devices = tuple(devices)
         self._pid = pid
@@ -187,6 +191,7 @@ class Session:
         try:
             self.state = await begin(facts)
             self.names.begin(devices_of(self.state))
+            self._places.begin(self.state)
         except Refusal as refusal:
             raise failed(refusal, "a device does not take this process") from refusal
         return len(self.names.devices).to_bytes(ITEM, "little")
@@ -194,7 +199,10 @@ class Session:
     async def _call(self, arguments: Arguments) -> bytes:
         if self.state is None:
             raise unknown("the program's library did not begin")
-        await handler_of(arguments.spec.name)(self.state, self.names, arguments)
+        try:
+            await handler_of(arguments.spec.name)(self.state, self.names, arguments)
+        finally:
+            self._places.follow(self.state, self.names, arguments)
         return write_outputs(arguments)
 
     def _drive(self, running: Running, answer: object) -> None:
@@ -285,6 +293,8 @@ class Session:
         """Reply to a call; nobody asked for an operation that was carried out beside."""
         self._running.pop(slot, None)
         if slot < 0:
+            if self.state is not None:
+                self._places.follow(self.state, self.names, None)
             return
         text = ""
         result = ZeResult.ZE_RESULT_SUCCESS

@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from firmware.abi.channel import (
+    CHANNEL_PLACES,
+    CHANNEL_PLACES_OFFSET,
     CHANNEL_SLOT_SIZE,
     CHANNEL_SLOTS,
     CHANNEL_SLOTS_OFFSET,
     ChannelHeader,
     MessageKind,
+    Place,
+    PlacesHeader,
     SlotHeader,
 )
 from firmware.link.linux import fence, futex_wake
@@ -18,7 +22,7 @@ from hostdriver.channel.items import MalformedMessageError
 if TYPE_CHECKING:
     from firmware.link.segment import Segment
 
-CHANNEL_SIZE: Final = CHANNEL_SLOTS_OFFSET + CHANNEL_SLOTS * CHANNEL_SLOT_SIZE
+CHANNEL_SIZE: Final = CHANNEL_PLACES_OFFSET + PlacesHeader.SIZE + CHANNEL_PLACES * Place.SIZE
 CAPACITY: Final = CHANNEL_SLOT_SIZE - SlotHeader.SIZE
 """Bytes of data that one message may have."""
 _POSTED: Final = next(field.offset for field in ChannelHeader.FIELDS if field.name == "posted")
@@ -57,6 +61,7 @@ class Slots:
             device_count=device_count,
             asleep=1,
             lost=0,
+            answers=1,
             posted=bytes(4 * CHANNEL_SLOTS),
         ).pack()
         segment.view[: len(header)] = header

@@ -16,6 +16,7 @@
 #include "handles.h"
 
 enum {
+    LOOK_MILLISECONDS = 50,   /* between looks whether the emulator lives, while nothing is called */
     SPINS = 4000,             /* looks before a wait sleeps, some tens of microseconds */
     MOST_SLEEPS_IN_A_ROW = 64 /* waits that sleep at once after spinning did not pay */
 };
@@ -39,6 +40,7 @@ static pthread_mutex_t socket_lock = PTHREAD_MUTEX_INITIALIZER;
 static int stash[EMUZERO_CHANNEL_SLOTS];
 static _Atomic uint32_t sleeps_in_a_row;
 static _Atomic uint32_t sleeps_left;
+static _Atomic int64_t last_look;
 
 static struct emuzero_channel_header *header(void)
 {
@@ -163,6 +165,27 @@ ze_result_t emuzero_check_session(void)
     state->was_lost = true;
     emuzero_set_error("the emulator has ended, or ended this process's session");
     return ZE_RESULT_ERROR_DEVICE_LOST;
+}
+
+bool emuzero_may_answer(void)
+{
+    struct timespec time;
+    int64_t now;
+
+    if (!emuzero_is_connected() || state->was_lost ||
+        !__atomic_load_n(&header()->answers, __ATOMIC_RELAXED))
+        return false;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+    now = (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+    if (now - atomic_load_explicit(&last_look, memory_order_relaxed) < LOOK_MILLISECONDS)
+        return true;
+    atomic_store_explicit(&last_look, now, memory_order_relaxed);
+    return emuzero_check_session() == ZE_RESULT_SUCCESS;
+}
+
+const uint8_t *emuzero_places(void)
+{
+    return connection.channel + EMUZERO_CHANNEL_PLACES_OFFSET;
 }
 
 bool emuzero_sees_device(uint64_t number)

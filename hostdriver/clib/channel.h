@@ -29,6 +29,13 @@ ze_result_t emuzero_connect(void);
 /* Return whether this process has connected. */
 bool emuzero_is_connected(void);
 
+/* Return whether the library may answer by itself: it is connected, the driver lets it, and the
+ * emulator lived a moment ago. */
+bool emuzero_may_answer(void);
+
+/* Return the first byte of the table of places. */
+const uint8_t *emuzero_places(void);
+
 /* Take a slot, waiting for a free one. */
 emuzero_slot emuzero_take_slot(void);
 void emuzero_give_slot(const emuzero_slot *slot);

@@ -27,9 +27,11 @@ class IntervalMap(Generic[ValueT]):
     stay apart. Look-ups take logarithmic time; entering and removing move a list of integers.
     """
 
-    __slots__ = ("_entries", "_starts")
+    __slots__ = ("_entries", "_starts", "touched")
 
     def __init__(self) -> None:
+        self.touched: list[tuple[int, int]] | None = None
+        """Gets every interval that is entered or removed, for whoever empties it."""
         self._starts: list[int] = []
         self._entries: dict[int, Interval[ValueT]] = {}
 
@@ -52,6 +54,7 @@ class IntervalMap(Generic[ValueT]):
             raise ValueError(f"interval at {start:#x} overlaps the one at {other.start:#x}")
         insort(self._starts, start)
         self._entries[start] = Interval(start, end, value)
+        self.touch(start, end)
 
     def remove(self, start: int) -> ValueT:
         """Remove the interval that begins at `start` and return its value.
@@ -61,7 +64,13 @@ class IntervalMap(Generic[ValueT]):
         """
         entry = self._entries.pop(start)
         del self._starts[bisect_left(self._starts, start)]
+        self.touch(start, entry.end)
         return entry.value
+
+    def touch(self, start: int, end: int) -> None:
+        """Note that what is there has changed in another way than by coming or going."""
+        if self.touched is not None:
+            self.touched.append((start, end))
 
     def at(self, address: int) -> Interval[ValueT] | None:
         """Return the interval that holds `address`."""

@@ -51,5 +51,6 @@ async def _unmake_all(state: DriverState) -> None:
             except (Refusal, ZeError):
                 # The device is lost, or keeps it: then it is there again, to be freed once more.
                 allocation.leaving = False
+                state.allocations.touch(allocation.start, allocation.end)
         if state.leaving:
             await Pause()

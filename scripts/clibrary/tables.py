@@ -21,7 +21,7 @@ def functions_source(facts: Facts) -> str:
     """Return entry points of all functions that are not written by hand, and their tables."""
     parts = [
         MARK,
-        '#include "../call.h"\n\n',
+        '#include "../call.h"\n#include "../local.h"\n\n',
         "".join(_structures(facts)),
         "".join(_function_table(facts)),
         "".join(_entry_points(facts)),
@@ -99,9 +99,15 @@ def _entry_point(facts: Facts, function: Function, number: int) -> Iterator[str]
         else f"(uint64_t)(uintptr_t){each.name}"
         for each in function.params
     )
+    is_local = function.name in facts.annotations["local"]
     if values:
-        yield f"    const uint64_t arguments[] = {{{values}}};\n\n"
+        yield f"    const uint64_t arguments[] = {{{values}}};\n"
+        yield "" if is_local else "\n"
     arguments = "arguments" if values else "NULL"
+    if is_local:
+        names = "".join(f"{each.name}, " for each in function.params)
+        yield "    ze_result_t result;\n\n"
+        yield f"    if (emuzero_local_{function.name}({names}&result))\n        return result;\n"
     yield f"    return emuzero_call(&emuzero_functions[{number}], {arguments});\n}}\n\n"
 
 

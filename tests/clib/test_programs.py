@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,6 +28,7 @@ def environment(emulator: EmulatorProcess) -> dict[str, str]:
         ("queries", 0),
         ("memory", 0),
         ("mappings", 0),
+        ("places", 0),
         ("extensions", 0),
         ("commands", 1),
         ("events", 0),
@@ -72,6 +74,32 @@ def test_a_program_that_is_killed_leaves_nothing(
         program.kill()
 
     assert emulator.audit() == before
+
+
+def test_what_the_driver_told_already_is_answered_while_the_emulator_stands_still(
+    compile_program: Compile, tmp_path: Path
+) -> None:
+    with (
+        emulator_process(tmp_path) as own,
+        subprocess.Popen(
+            [compile_program("local")],
+            env=environment(own),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        ) as program,
+    ):
+        assert program.stdout is not None
+        assert program.stdin is not None
+        assert program.stdout.readline() == b"ready\n"
+        os.kill(own.pid, signal.SIGSTOP)
+        try:
+            program.stdin.write(b"go\n")
+            program.stdin.flush()
+            assert program.stdout.readline() == b"done\n"
+        finally:
+            os.kill(own.pid, signal.SIGCONT)
+        program.stdin.close()
+        assert program.wait(timeout=30) == 0
 
 
 def test_a_program_whose_emulator_is_killed_is_told_by_every_call(

@@ -3,7 +3,15 @@
 from typing import Final
 
 from firmware.abi.boot import Behaviour, FirmwareLimits, FirmwareNote
-from firmware.abi.channel import ChannelHeader, MessageKind, QuestionKind, SlotHeader
+from firmware.abi.channel import (
+    ChannelHeader,
+    MessageKind,
+    Place,
+    PlaceKind,
+    PlacesHeader,
+    QuestionKind,
+    SlotHeader,
+)
 from firmware.abi.handshake import DescriptorNote, HandshakeStatus, Hello, Purpose, Welcome
 from firmware.abi.ids import PageSizes, Rights
 from firmware.abi.paging import Aperture, Pde, Pte
@@ -213,7 +221,16 @@ LINK_PAGES: Final = (
         "channel.md",
         "Call channel",
         "How a C program calls a driver that runs in the emulator.",
-        (_CHANNEL, ChannelHeader, SlotHeader, MessageKind, QuestionKind),
+        (
+            _CHANNEL,
+            ChannelHeader,
+            SlotHeader,
+            MessageKind,
+            QuestionKind,
+            PlacesHeader,
+            Place,
+            PlaceKind,
+        ),
     ),
     Page(
         "boot.md",

@@ -40,6 +40,9 @@
 #define EMUZERO_CHANNEL_SLOTS 64 /* Calls of one process that may be on their way at a time. */
 #define EMUZERO_CHANNEL_SLOT_SIZE 0x10000 /* Bytes of a slot, its header included. */
 #define EMUZERO_CHANNEL_SLOTS_OFFSET 0x1000 /* Where the first slot stands. */
+/* Entries that the table of places has room for; with more the library asks the driver. */
+#define EMUZERO_CHANNEL_PLACES 0x10000
+#define EMUZERO_CHANNEL_PLACES_OFFSET 0x401000 /* Where the table of places stands. */
 /* Function number of the first call: tells the driver about the process. */
 #define EMUZERO_CHANNEL_BEGIN 0xffff
 #define EMUZERO_SEGMENT_MAGIC UINT64_C(0x4f52455a554d4531) /* The bytes `1EMUZERO` in memory. */
@@ -170,6 +173,14 @@ enum emuzero_question_kind {
     /* Keep the descriptor on the socket, of a memory file; answers errno, descriptor,
      * device, inode. DROP_TICKET closes it. */
     EMUZERO_QUESTION_KIND_KEEP = 0xe,
+};
+
+/* How memory came to be where it is. */
+enum emuzero_place_kind {
+    EMUZERO_PLACE_KIND_ALLOCATED = 0x1, /* By an allocating function, or from a descriptor. */
+    EMUZERO_PLACE_KIND_OPENED = 0x2, /* From a handle of another process. */
+    /* Physical memory in reserved addresses, or the reservation around it. */
+    EMUZERO_PLACE_KIND_MAPPED = 0x3,
 };
 
 /* Phases of the device's life. */
@@ -679,7 +690,8 @@ struct emuzero_channel_header {
     uint8_t reserved_18[40]; /* 0x18: Reserved, must be zero. */
     uint32_t asleep; /* 0x40: 1 while the driver wants the doorbell to be rung. */
     uint32_t lost; /* 0x44: 1 once the session has ended. */
-    uint8_t reserved_48[56]; /* 0x48: Reserved, must be zero. */
+    uint32_t answers; /* 0x48: 1 while the library may answer by itself, else 0. */
+    uint8_t reserved_4c[52]; /* 0x4c: Reserved, must be zero. */
     uint8_t posted[256]; /* 0x80: A u32 for each slot: turns taken. */
     uint8_t reserved_180[128]; /* 0x180: Reserved, must be zero. */
 };
@@ -693,7 +705,8 @@ EMUZERO_FIELD_(emuzero_channel_header, device_count, 0x14);
 EMUZERO_FIELD_(emuzero_channel_header, reserved_18, 0x18);
 EMUZERO_FIELD_(emuzero_channel_header, asleep, 0x40);
 EMUZERO_FIELD_(emuzero_channel_header, lost, 0x44);
-EMUZERO_FIELD_(emuzero_channel_header, reserved_48, 0x48);
+EMUZERO_FIELD_(emuzero_channel_header, answers, 0x48);
+EMUZERO_FIELD_(emuzero_channel_header, reserved_4c, 0x4c);
 EMUZERO_FIELD_(emuzero_channel_header, posted, 0x80);
 EMUZERO_FIELD_(emuzero_channel_header, reserved_180, 0x180);
 
@@ -717,6 +730,40 @@ EMUZERO_FIELD_(emuzero_slot_header, size, 0x10);
 EMUZERO_FIELD_(emuzero_slot_header, result, 0x14);
 EMUZERO_FIELD_(emuzero_slot_header, text_size, 0x18);
 EMUZERO_FIELD_(emuzero_slot_header, reserved_1c, 0x1c);
+
+/* First bytes of the table of places. */
+struct emuzero_places_header {
+    uint64_t turn; /* 0x00: Odd while the driver changes the table. */
+    uint32_t count; /* 0x08: Entries. */
+    uint32_t is_kept; /* 0x0c: 1 while the entries are all that there is; 0: ask the driver. */
+    uint8_t reserved_10[48]; /* 0x10: Reserved, must be zero. */
+};
+EMUZERO_SIZE_(emuzero_places_header, 64);
+EMUZERO_FIELD_(emuzero_places_header, turn, 0x0);
+EMUZERO_FIELD_(emuzero_places_header, count, 0x8);
+EMUZERO_FIELD_(emuzero_places_header, is_kept, 0xc);
+EMUZERO_FIELD_(emuzero_places_header, reserved_10, 0x10);
+
+/* Memory that a pointer may name. */
+struct emuzero_place {
+    uint64_t start; /* 0x00: First address. */
+    uint64_t size; /* 0x08: Bytes. */
+    uint64_t id; /* 0x10: Number of the memory, never used again. */
+    uint64_t page_size; /* 0x18: Page size. */
+    uint32_t kind; /* 0x20: `PlaceKind`. */
+    uint32_t type; /* 0x24: `ze_memory_type_t`. */
+    uint32_t device; /* 0x28: Number of its device's handle; 0: none. */
+    uint8_t reserved_2c[4]; /* 0x2c: Reserved, must be zero. */
+};
+EMUZERO_SIZE_(emuzero_place, 48);
+EMUZERO_FIELD_(emuzero_place, start, 0x0);
+EMUZERO_FIELD_(emuzero_place, size, 0x8);
+EMUZERO_FIELD_(emuzero_place, id, 0x10);
+EMUZERO_FIELD_(emuzero_place, page_size, 0x18);
+EMUZERO_FIELD_(emuzero_place, kind, 0x20);
+EMUZERO_FIELD_(emuzero_place, type, 0x24);
+EMUZERO_FIELD_(emuzero_place, device, 0x28);
+EMUZERO_FIELD_(emuzero_place, reserved_2c, 0x2c);
 
 /* First bytes of the segment: versions, identity and where everything is (byte offsets). */
 struct emuzero_superblock {

@@ -24,9 +24,16 @@ int main(void)
 
     begin();
     DO(zeMemAllocHost(the_context, &desc, 4096, 0, &pointer));
+    DO(zeMemGetAddressRange(the_context, pointer, &other, NULL));
     puts("ready");
     fflush(stdout);
     REQUIRE(read(0, &byte, 1) == 0);
+    /* What the library knows by itself it tells no longer than a moment. */
+    begun = now();
+    while (zeMemGetAddressRange(the_context, pointer, &other, NULL) == ZE_RESULT_SUCCESS)
+        REQUIRE(now() - begun < PATIENCE_SECONDS);
+    EXPECT(ZE_RESULT_ERROR_DEVICE_LOST,
+           zeMemGetAddressRange(the_context, pointer, &other, NULL));
     for (int round = 0; round < 3; round++)
         EXPECT(ZE_RESULT_ERROR_DEVICE_LOST, zeMemAllocHost(the_context, &desc, 4096, 0, &other));
     *(volatile char *)pointer = 1;

@@ -1,0 +1,175 @@
+"""What a program's pointers name, in memory that its library reads without a call."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING, Final, NamedTuple, final
+
+from firmware.abi.channel import (
+    CHANNEL_PLACES,
+    CHANNEL_PLACES_OFFSET,
+    Place,
+    PlaceKind,
+    PlacesHeader,
+)
+from hostdriver.api.described import get_alloc_properties
+from hostdriver.api.memory import get_address_range
+from hostdriver.core.physical import MappingPhase
+from hostdriver.core.state import Profile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from firmware.link.segment import Segment
+    from hostdriver.channel.arguments import Arguments
+    from hostdriver.channel.names import Names
+    from hostdriver.core.state import DriverState
+
+_AT: Final = {field.name: field.offset for field in PlacesHeader.FIELDS}
+_FIRST: Final = CHANNEL_PLACES_OFFSET + PlacesHeader.SIZE
+_EVERYWHERE: Final = 1 << 64
+_ENDING: Final = frozenset({"zeMemFree", "zeMemFreeExt", "zeMemCloseIpcHandle"})
+"""Functions after which memory may be none that a pointer names, although it is still there."""
+_RANGES: Final = frozenset({"zeVirtualMemFree", "zeVirtualMemMap", "zeVirtualMemUnmap"})
+"""Functions after which mappings may be there that were coming, or the other way round."""
+
+
+class _Found(NamedTuple):
+    start: int
+    end: int
+    entry: bytes
+
+
+@final
+class Places:
+    """The table of places of one program.
+
+    Owner: the program's session, the only one that writes it; what stands there is never read back.
+    Invariants: `_starts` and `_ends` are the borders of its entries, in order, none overlaps
+    another; between two calls the table says what the driver would, or is not kept.
+    """
+
+    __slots__ = ("_ends", "_is_kept", "_starts", "_touched", "_turn", "_words")
+
+    def __init__(self, segment: Segment) -> None:
+        """Begin an empty table in a zeroed channel."""
+        self._words = segment.words
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._turn = 0
+        self._touched: list[tuple[int, int]] = []
+        self._is_kept = True
+        self._words.store32(CHANNEL_PLACES_OFFSET + _AT["is_kept"], 1)
+
+    def begin(self, state: DriverState) -> None:
+        """Follow the changes of a state that has just begun."""
+        for each in (state.allocations, state.imports, state.mappings, state.reservations):
+            each.touched = self._touched
+
+    def follow(self, state: DriverState, names: Names, call: Arguments | None) -> None:
+        """Take over what changed until a call ends, before its reply; None: something else ends."""
+        touched = [*self._touched]
+        self._touched.clear()
+        concerned = None if call is None else _concerned(call)
+        if concerned is not None:
+            touched.append(concerned)
+        if state.overlaid:
+            self._give_up()
+        elif touched and not self._is_kept:
+            self._is_kept = True
+            self._refresh(state, names, 0, _EVERYWHERE)
+        else:
+            for start, end in touched:
+                self._refresh(state, names, start, end)
+
+    def _refresh(self, state: DriverState, names: Names, start: int, end: int) -> None:
+        """Put what the driver knows in the place of all entries that reach into some addresses."""
+        first, last = bisect_right(self._ends, start), bisect_left(self._starts, end)
+        if first < last:
+            start, end = min(start, self._starts[first]), max(end, self._ends[last - 1])
+        found = sorted(_look(state, names, start, end))
+        if found:
+            first = bisect_right(self._ends, min(start, found[0].start))
+            last = bisect_left(self._starts, max(end, found[-1].end))
+        elif first >= last:
+            return
+        if len(self._starts) - (last - first) + len(found) > CHANNEL_PLACES:
+            self._give_up()
+            return
+        self._replace(first, last, found)
+
+    def _replace(self, first: int, last: int, found: list[_Found]) -> None:
+        before = len(self._starts)
+        self._starts[first:last] = [each.start for each in found]
+        self._ends[first:last] = [each.end for each in found]
+        count = len(self._starts)
+        data = b"".join([each.entry for each in found])
+        bytes_, at = self._words.u8, _FIRST + first * Place.SIZE
+        self._begin()
+        if count != before:
+            rest = bytes_[_FIRST + last * Place.SIZE : _FIRST + before * Place.SIZE]
+            bytes_[at + len(data) : _FIRST + count * Place.SIZE] = rest
+        bytes_[at : at + len(data)] = data
+        self._words.store32(CHANNEL_PLACES_OFFSET + _AT["count"], count)
+        self._words.store32(CHANNEL_PLACES_OFFSET + _AT["is_kept"], 1)
+        self._end()
+
+    def _give_up(self) -> None:
+        """Let the library ask, until the next change that leaves what the table can hold."""
+        self._is_kept = False
+        self._starts.clear()
+        self._ends.clear()
+        self._begin()
+        self._words.store32(CHANNEL_PLACES_OFFSET + _AT["is_kept"], 0)
+        self._words.store32(CHANNEL_PLACES_OFFSET + _AT["count"], 0)
+        self._end()
+
+    def _begin(self) -> None:
+        self._turn += 1
+        self._words.store64(CHANNEL_PLACES_OFFSET + _AT["turn"], self._turn)
+
+    def _end(self) -> None:
+        self._turn += 1
+        self._words.store64(CHANNEL_PLACES_OFFSET + _AT["turn"], self._turn)
+
+
+def _concerned(call: Arguments) -> tuple[int, int] | None:
+    """Return addresses whose memory a call may change without its coming or going."""
+    if call.spec.name in _ENDING:
+        pointer = call.number("ptr")
+        return pointer, pointer + 1
+    if call.spec.name in _RANGES:
+        pointer = call.number("ptr")
+        return pointer, min(pointer + call.number("size"), _EVERYWHERE)
+    return None
+
+
+def _look(state: DriverState, names: Names, start: int, end: int) -> Iterator[_Found]:
+    """Return an entry for each piece of memory that reaches into some addresses."""
+    for held in state.allocations.overlapping(start, end):
+        if not held.value.leaving:
+            yield _entry(state, names, held.start, PlaceKind.ALLOCATED)
+    for opened in state.imports.overlapping(start, end):
+        yield _entry(state, names, opened.value.pointer, PlaceKind.OPENED)
+    if state.profile is Profile.INTEL:
+        for reserved in state.reservations.overlapping(start, end):
+            yield _entry(state, names, reserved.start, PlaceKind.MAPPED)
+        return
+    for mapped in state.mappings.overlapping(start, end):
+        if mapped.value.phase is MappingPhase.THERE:
+            yield _entry(state, names, mapped.start, PlaceKind.MAPPED)
+
+
+def _entry(state: DriverState, names: Names, pointer: int, kind: PlaceKind) -> _Found:
+    found = get_alloc_properties(state, pointer)
+    base, size = get_address_range(state, pointer)
+    entry = Place(
+        start=base,
+        size=size,
+        id=found.id,
+        page_size=found.page_size,
+        kind=kind,
+        type=int(found.type),
+        device=names.number_of(found.device),
+    )
+    return _Found(base, base + size, entry.pack())
