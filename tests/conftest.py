@@ -18,7 +18,7 @@ from tests.harness.emulator_process import EmulatorProcess, emulator_process
 # Every profile says all that it means, since the library's own defaults differ under CI.
 settings.register_profile(
     "default",
-    max_examples=25,
+    max_examples=12,
     deadline=None,
     derandomize=False,
     print_blob=True,

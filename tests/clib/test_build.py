@@ -7,6 +7,7 @@ import pytest
 from hostdriver.clib import build
 
 
+@pytest.mark.slow
 def test_the_library_is_built_once_and_found_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,11 +25,6 @@ if TYPE_CHECKING:
 HANDLE_SIZE = 64
 
 
-def slow(*values: object) -> object:
-    """Return a case that runs with all tests only."""
-    return pytest.param(*values, marks=pytest.mark.slow)
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Return the folder in which the demo makes its temporary files."""
@@ -165,6 +160,7 @@ def test_calls_show_the_commands_that_they_caused(document: dict[str, Any]) -> N
     assert reply == "Unmapped"
 
 
+@pytest.mark.slow
 def test_files_of_any_size_and_name_are_shared(folder: Path, tmp_path: Path) -> None:
     contents = {
         b"empty": b"",
@@ -187,6 +183,7 @@ def test_files_of_any_size_and_name_are_shared(folder: Path, tmp_path: Path) -> 
     assert (told["one byte"], told["middle"]) == ("1 byte", "1,234,567 bytes")
 
 
+@pytest.mark.slow
 def test_many_files_with_the_same_name_are_shared(folder: Path, tmp_path: Path) -> None:
     paths = [tmp_path / str(number) / "same" for number in range(300)]
     for number, path in enumerate(paths):
@@ -219,6 +216,7 @@ def test_what_cannot_be_shared_is_refused_with_2(
     assert shown.output == f"Error: {path} {words}\n"
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_refused_with_2(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "huge"
     path.touch()
@@ -231,6 +229,7 @@ def test_what_does_not_fit_is_refused_with_2(folder: Path, tmp_path: Path) -> No
     assert "the device has 512 MiB; --vram gives it another size" in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_size_that_no_device_has_is_refused_with_2(folder: Path) -> None:
     ended = demo(folder, "--vram", "0")
 
@@ -246,6 +245,7 @@ def test_what_just_fits_is_shared(folder: Path, tmp_path: Path) -> None:
     assert proved(folder, "--vram", "2MiB", path)["files"][0]["sha256"] == sha256(path)
 
 
+@pytest.mark.slow
 @pytest.mark.sentence("RANGE-07")
 @pytest.mark.case("I19")
 def test_the_importer_is_given_the_socket_and_64_bytes_and_nothing_else(folder: Path) -> None:
@@ -271,7 +271,8 @@ def test_the_importer_is_given_the_socket_and_64_bytes_and_nothing_else(folder: 
     assert "Proved:" in output
 
 
-@pytest.mark.parametrize("victim", ["device", slow("exporter"), slow("importer")])
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["device", "exporter", "importer"])
 def test_the_end_of_any_process_ends_all_with_its_name(folder: Path, victim: str) -> None:
     process, processes = begun(folder)
 
@@ -284,9 +285,10 @@ def test_the_end_of_any_process_ends_all_with_its_name(folder: Path, victim: str
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "code"),
-    [(signal.SIGINT, 130), slow(signal.SIGTERM, 143), slow(signal.SIGHUP, 129)],
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
 )
 def test_signals_end_all_of_it(folder: Path, number: int, code: int) -> None:
     process, processes = begun(folder)
@@ -299,6 +301,7 @@ def test_signals_end_all_of_it(folder: Path, number: int, code: int) -> None:
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_children_of_a_killed_demo_leave_by_themselves(folder: Path) -> None:
     process, processes = begun(folder)
 
@@ -308,6 +311,7 @@ def test_children_of_a_killed_demo_leave_by_themselves(folder: Path) -> None:
     await_end(list(processes.values()))
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_ends_all_of_it(folder: Path) -> None:
     process = start("demo", TMPDIR=str(folder))
     assert process.stdout is not None

@@ -34,11 +34,6 @@ with ze.connect() as driver, driver.create_context() as context:
 """
 
 
-def slow(*values: object) -> object:
-    """Return a case that runs with all tests only."""
-    return pytest.param(*values, marks=pytest.mark.slow)
-
-
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
     """Return the document of the example with two processes."""
@@ -67,6 +62,7 @@ def calls_of(document: dict[str, Any], function: str) -> list[dict[str, Any]]:
     return [call for call in document["calls"] if call["function"] == function]
 
 
+@pytest.mark.slow
 def test_an_example_is_shown_with_calls_commands_and_results() -> None:
     shown = emuzero("demo", "--extension", "external-memory", "--vram", "64MiB")
 
@@ -131,12 +127,13 @@ def test_output_is_told_by_lines_and_what_children_print_does_no_harm(record: Re
     assert record.value["lines"] == ["ab", "c"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("assert 1 == 2, 'one is not two'", "the example failed .*AssertionError: one is not two"),
-        slow("raise SystemExit('no')", r"the example failed \(exit code 1\): no"),
-        slow("import os; os.write(3, b'?')\nos._exit(3)", r"the example failed \(exit code 3\)"),
+        ("raise SystemExit('no')", r"the example failed \(exit code 1\): no"),
+        ("import os; os.write(3, b'?')\nos._exit(3)", r"the example failed \(exit code 3\)"),
     ],
 )
 def test_a_check_that_fails_fails_the_run(
@@ -148,6 +145,7 @@ def test_a_check_that_fails_fails_the_run(
         performed(tmp_path, text)
 
 
+@pytest.mark.slow
 def test_a_failure_is_in_the_document_and_the_exit_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,6 +47,7 @@ def test_the_exit_code_is_the_programs(program: list[str], code: int) -> None:
     assert run("--vram", "64MiB", "--", *program).returncode == code
 
 
+@pytest.mark.slow
 def test_a_specification_says_how_many_devices_there_are(tmp_path: Path) -> None:
     spec = tmp_path / "two.toml"
     spec.write_text("devices = 2\nvram_size = 67108864\n")
@@ -57,6 +58,7 @@ def test_a_specification_says_how_many_devices_there_are(tmp_path: Path) -> None
     assert (done.returncode, done.stdout, done.stderr) == (0, "2\n", "")
 
 
+@pytest.mark.slow
 def test_a_specification_that_is_wrong_is_told_before_the_program_runs() -> None:
     done = run("--spec", "/nosuch.toml", "--", "echo", "ran")
 

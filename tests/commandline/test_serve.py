@@ -42,6 +42,7 @@ def test_a_wrong_command_line_is_refused_with_exit_code_2(arguments: list[str], 
     assert words in shown.output
 
 
+@pytest.mark.slow
 def test_a_bad_specification_is_refused_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "device.toml"
     file.write_text("\n\nbanks = 3\n")
@@ -91,6 +92,7 @@ def test_what_runs_is_told_as_json(tmp_path: Path) -> None:
         assert [device["index"] for device in document["devices"]] == [0, 1]
 
 
+@pytest.mark.slow
 def test_a_descriptor_is_told_when_it_is_ready(tmp_path: Path) -> None:
     read, write = os.pipe()
     process = subprocess.Popen(
@@ -111,6 +113,7 @@ def test_a_descriptor_is_told_when_it_is_ready(tmp_path: Path) -> None:
     assert json.loads(line)["socket"] == str(tmp_path / "s")
 
 
+@pytest.mark.slow
 def test_a_specification_file_and_the_command_line_make_the_device(tmp_path: Path) -> None:
     file = tmp_path / "device.toml"
     file.write_text('name = "mine"\nvram_size = "1 GiB"\ndevices = 2\nsub_devices = 2\n')
@@ -123,6 +126,7 @@ def test_a_specification_file_and_the_command_line_make_the_device(tmp_path: Pat
             assert len(driver.devices[1].get_sub_devices()) == 2
 
 
+@pytest.mark.slow
 def test_a_socket_that_is_taken_is_refused_with_advice(tmp_path: Path) -> None:
     with serving(tmp_path) as emulator:
         second = run_emuzero("serve", "--socket", emulator.socket)
@@ -134,6 +138,7 @@ def test_a_socket_that_is_taken_is_refused_with_advice(tmp_path: Path) -> None:
         assert emulator.status()["pid"] == emulator.process.pid
 
 
+@pytest.mark.slow
 def test_a_file_in_the_place_of_the_socket_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("kept")
@@ -145,6 +150,7 @@ def test_a_file_in_the_place_of_the_socket_is_left_alone(tmp_path: Path) -> None
     assert path.read_text() == "kept"
 
 
+@pytest.mark.slow
 def test_a_socket_left_over_is_replaced(tmp_path: Path) -> None:
     with serving(tmp_path) as first:
         first.process.kill()
@@ -155,6 +161,7 @@ def test_a_socket_left_over_is_replaced(tmp_path: Path) -> None:
         assert second.status()["pid"] == second.process.pid
 
 
+@pytest.mark.slow
 def test_a_bad_image_leaves_the_device_in_its_boot_state(tmp_path: Path) -> None:
     image = tmp_path / "firmware.elf"
     image.write_bytes(b"\x7fELF" + bytes(200))
@@ -175,6 +182,7 @@ def test_a_bad_image_leaves_the_device_in_its_boot_state(tmp_path: Path) -> None
     assert "firmware image refused (WRONG_CLASS)" in errors
 
 
+@pytest.mark.slow
 def test_a_good_image_boots(tmp_path: Path) -> None:
     image = tmp_path / "firmware.elf"
     image.write_bytes(reference_image())
@@ -183,6 +191,7 @@ def test_a_good_image_boots(tmp_path: Path) -> None:
         assert emulator.ready["devices"][0]["phase"] == "RUNNING"
 
 
+@pytest.mark.slow
 def test_more_memory_than_the_host_has_is_warned_of(tmp_path: Path) -> None:
     with serving(tmp_path, "--vram", "1TiB") as emulator:
         assert emulator.status()["devices"][0]["statistics"]["free_bytes"] == 1 << 40
@@ -191,6 +200,7 @@ def test_more_memory_than_the_host_has_is_warned_of(tmp_path: Path) -> None:
     assert "Warning: 1 TiB of device memory exceed" in errors
 
 
+@pytest.mark.slow
 def test_on_demand_it_leaves_with_its_last_client(tmp_path: Path) -> None:
     with serving(tmp_path, "--on-demand") as emulator:
         with ze.connect(emulator.socket, start=None):
@@ -201,6 +211,7 @@ def test_on_demand_it_leaves_with_its_last_client(tmp_path: Path) -> None:
         assert not emulator.socket.exists()
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_does_not_end_it(tmp_path: Path) -> None:
     with serving(tmp_path) as emulator:
         assert emulator.process.stdout is not None

@@ -145,6 +145,7 @@ def test_a_fault_is_seen(emulator: Emulator) -> None:
     assert "Faults none" not in table
 
 
+@pytest.mark.slow
 def test_one_device_can_be_asked_for(tmp_path: Path) -> None:
     with serving(tmp_path, "--devices", 2, "--vram", "1MiB") as emulator:
         arguments = ("status", "--socket", emulator.socket, "--device")
@@ -171,6 +172,7 @@ def test_watching_writes_a_document_a_line_until_ctrl_c(emulator: Emulator) -> N
     assert errors.strip() == ""
 
 
+@pytest.mark.slow
 def test_watching_ends_with_the_emulator(tmp_path: Path) -> None:
     with serving(tmp_path, "--vram", "1MiB") as emulator:
         process = start("status", "--socket", emulator.socket, "--watch", "0.1")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 def test_the_socket_is_the_users_alone(tmp_path: Path) -> None:
     with emulator_process(tmp_path) as emulator:
         mode = emulator.path.stat().st_mode
@@ -35,6 +36,7 @@ def test_the_socket_is_the_users_alone(tmp_path: Path) -> None:
     assert stat.S_IMODE(mode) == 0o600
 
 
+@pytest.mark.slow
 def test_a_socket_left_by_a_dead_emulator_is_replaced(tmp_path: Path) -> None:
     with emulator_process(tmp_path) as first:
         first.process.kill()
@@ -80,6 +82,7 @@ def test_killing_the_emulator_ends_every_wait_of_a_client(tmp_path: Path) -> Non
             client.receive()
 
 
+@pytest.mark.slow
 def test_devices_of_one_emulator_are_separate(tmp_path: Path) -> None:
     with (
         emulator_process(tmp_path, device_count=2) as emulator,
@@ -97,6 +100,7 @@ def test_devices_of_one_emulator_are_separate(tmp_path: Path) -> None:
         assert first.end.superblock.emulator_id == second.end.superblock.emulator_id
 
 
+@pytest.mark.slow
 def test_a_device_that_does_not_exist_is_named(tmp_path: Path) -> None:
     with (
         emulator_process(tmp_path) as emulator,
@@ -106,6 +110,7 @@ def test_a_device_that_does_not_exist_is_named(tmp_path: Path) -> None:
     assert caught.value.status is HandshakeStatus.NO_DEVICE
 
 
+@pytest.mark.slow
 def test_the_limit_of_clients_is_kept_and_a_place_becomes_free_again(tmp_path: Path) -> None:
     with emulator_process(tmp_path, spec="max_clients = 2") as emulator:
         clients = [RawClient(emulator.path) for _ in range(2)]
@@ -135,6 +140,7 @@ def test_another_major_version_is_refused_with_both_numbers(tmp_path: Path) -> N
     assert welcome.abi_major == 1
 
 
+@pytest.mark.slow
 def test_a_dead_client_is_noticed_although_a_forked_helper_keeps_its_socket(
     tmp_path: Path,
 ) -> None:
@@ -164,6 +170,7 @@ def program_with_a_helper(path: str) -> None:
     hear()
 
 
+@pytest.mark.slow
 def test_a_client_that_execs_another_program_is_gone(tmp_path: Path) -> None:
     with emulator_process(tmp_path) as emulator:
         start = emulator.audit()
@@ -183,6 +190,7 @@ def program_that_execs(path: str) -> None:
     os.execv("/bin/sh", ["sh", "-c", "echo other program; read line"])  # noqa: S606
 
 
+@pytest.mark.slow
 def test_hundreds_of_attachments_leave_nothing(tmp_path: Path) -> None:
     with emulator_process(tmp_path) as emulator:
         start = emulator.audit()
@@ -193,6 +201,7 @@ def test_hundreds_of_attachments_leave_nothing(tmp_path: Path) -> None:
         assert emulator.audit() == start
 
 
+@pytest.mark.slow
 def test_a_hello_that_never_comes_keeps_nobody_from_attaching(tmp_path: Path) -> None:
     with emulator_process(tmp_path) as emulator, contextlib.ExitStack() as silent:
         for _ in range(20):

@@ -254,6 +254,7 @@ def test_emulator_that_was_named_is_not_replaced_by_another(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_refusal_does_not_start_another_emulator(tmp_path: Path) -> None:
     started: list[Path] = []
     with (
@@ -287,6 +288,7 @@ class RefusingSession:
         """Do nothing."""
 
 
+@pytest.mark.slow
 def test_device_without_room_for_the_process_is_told() -> None:
     session = RefusingSession(Status.LIMIT)
     anything: Any = session

@@ -150,6 +150,7 @@ def test_device_cannot_store_where_access_was_made_read_only(
     assert context.memory_read(va + 2 * PAGE, 4) == bytes(4)
 
 
+@pytest.mark.slow
 @pytest.mark.case("I03")
 def test_thousand_gets_and_puts_fit_in_few_descriptors(pair: tuple[Program, Program]) -> None:
     one, _ = pair

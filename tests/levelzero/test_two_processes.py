@@ -79,6 +79,7 @@ def test_window_ends_where_it_ends(pair: tuple[Program, Program]) -> None:
     assert importer.do("range_of", pointer + 2 * PAGE) == "ADDRESS_NOT_FOUND"
 
 
+@pytest.mark.slow
 @pytest.mark.sentence("RANGE-25")
 @pytest.mark.decision("C10c")
 def test_handle_is_a_picture_of_the_moment(pair: tuple[Program, Program]) -> None:
@@ -144,6 +145,7 @@ def test_importer_that_dies_takes_nothing_with_it(
     assert exporter.do("free", va, 16 * PAGE) is None
 
 
+@pytest.mark.slow
 @pytest.mark.case("I01", "I15")
 def test_opening_and_closing_leaves_no_descriptor(pair: tuple[Program, Program]) -> None:
     exporter, importer = pair
@@ -164,6 +166,7 @@ def test_opening_and_closing_leaves_no_descriptor(pair: tuple[Program, Program])
     assert (importer.do("descriptors"), exporter.do("descriptors")) == before
 
 
+@pytest.mark.slow
 def test_one_object_twice_in_a_window_is_one_memory(pair: tuple[Program, Program]) -> None:
     exporter, importer = pair
     va = exporter.do("reserve", 2 * PAGE)
@@ -178,6 +181,7 @@ def test_one_object_twice_in_a_window_is_one_memory(pair: tuple[Program, Program
     assert exporter.do("read", va + PAGE + 9, 5) == b"twice".hex()
 
 
+@pytest.mark.slow
 @pytest.mark.sentence("RANGE-01", "RANGE-05", "RANGE-23", "RANGE-24", "RANGE-31")
 def test_many_objects_come_whole_and_in_order(pair: tuple[Program, Program]) -> None:
     exporter, importer = pair
@@ -226,6 +230,7 @@ def test_mapped_memory_has_one_plain_handle(pair: tuple[Program, Program]) -> No
     assert importer.do("open", handle) == "INVALID_ARGUMENT"
 
 
+@pytest.mark.slow
 @pytest.mark.case("V06")
 def test_memory_that_is_full_is_told_at_creation(
     pair: tuple[Program, Program], emulator: EmulatorProcess
@@ -238,6 +243,7 @@ def test_memory_that_is_full_is_told_at_creation(
     assert isinstance(exporter.do("make", PAGE), int)
 
 
+@pytest.mark.slow
 @pytest.mark.case("I25")
 def test_corrupted_handle_opens_nothing(pair: tuple[Program, Program]) -> None:
     exporter, importer = pair
