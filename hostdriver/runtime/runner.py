@@ -6,7 +6,6 @@ answered. So the driver's state needs no locks of its own, and no thread waits f
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from functools import partial
@@ -45,19 +44,13 @@ from hostdriver.core.questions import (
 from hostdriver.runtime.address_space import AddressSpace, find_missing
 from hostdriver.runtime.beside import Threads
 from hostdriver.runtime.interrupts import ALL, Interrupts
-from hostdriver.runtime.tickets import (
-    drop_ticket,
-    duplicate,
-    give_descriptor,
-    make_ticket,
-    read_ticket,
-)
+from hostdriver.runtime.tickets import answer_about_descriptors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
-    from hostdriver.core.questions import AnyQuestion, DescriptorQuestion, SpaceQuestion
+    from hostdriver.core.questions import AnyQuestion, SpaceQuestion
     from hostdriver.runtime.beside import Beside as BesideWay
     from hostdriver.runtime.session import Session
 
@@ -216,7 +209,7 @@ class Runner:
                 | ReadTicket()
                 | DropTicket()
             ):
-                return _answer_about_descriptors(question)
+                return answer_about_descriptors(question)
             case Beside() | Clock():
                 return self._answer_about_runner(question)
             case _:
@@ -288,22 +281,3 @@ class Runner:
                 self._changed.wait(PAUSE_SECONDS)
             finally:
                 self._pausing -= 1
-
-
-def _answer_about_descriptors(question: DescriptorQuestion) -> object:
-    match question:
-        case MakeTicket():
-            return make_ticket(question.content)
-        case GiveDescriptor():
-            return give_descriptor(question.descriptor)
-        case ReadTicket():
-            return read_ticket(question.descriptor, question.size)
-        case Duplicate():
-            return duplicate(question.descriptor)
-        case CloseDescriptor():
-            os.close(question.descriptor)
-        case DropTicket():
-            drop_ticket(question.ticket)
-        case _:
-            assert_never(question)
-    return None

@@ -5,10 +5,21 @@ from __future__ import annotations
 import os
 import stat
 from fcntl import F_SEAL_WRITE
-from typing import Final
+from typing import TYPE_CHECKING, Final, assert_never
 
 from firmware.link.linux import SEALS, create_memory, seal, seals_of, take_descriptor
-from hostdriver.core.questions import TicketFile
+from hostdriver.core.questions import (
+    CloseDescriptor,
+    DropTicket,
+    Duplicate,
+    GiveDescriptor,
+    MakeTicket,
+    ReadTicket,
+    TicketFile,
+)
+
+if TYPE_CHECKING:
+    from hostdriver.core.questions import DescriptorQuestion
 
 _NAME: Final = "emuzero-ticket"
 
@@ -72,6 +83,26 @@ def drop_ticket(ticket: TicketFile) -> None:
         return
     if same:
         os.close(ticket.descriptor)
+
+
+def answer_about_descriptors(question: DescriptorQuestion) -> object:
+    """Answer what a coroutine asks of this process's descriptors."""
+    match question:
+        case MakeTicket():
+            return make_ticket(question.content)
+        case GiveDescriptor():
+            return give_descriptor(question.descriptor)
+        case ReadTicket():
+            return read_ticket(question.descriptor, question.size)
+        case Duplicate():
+            return duplicate(question.descriptor)
+        case CloseDescriptor():
+            os.close(question.descriptor)
+        case DropTicket():
+            drop_ticket(question.ticket)
+        case _:
+            assert_never(question)
+    return None
 
 
 def _identity(descriptor: int) -> tuple[int, int]:
