@@ -90,6 +90,11 @@ class EmulatorProcess:
         assert answer.startswith("{"), answer
         return Audit(**json.loads(answer))
 
+    def reset(self) -> None:
+        """Have the first device reset itself, as after an error that it cannot survive."""
+        self.process.say("reset")
+        assert self.process.hear() == "reset"
+
     def sent(self) -> int:
         """Return how many messages the device process has sent on sockets."""
         self.process.say("sent")
@@ -147,7 +152,12 @@ async def _answer(emulator: Emulator, scope: trio.CancelScope) -> None:
         if not line:
             scope.cancel()
             return
+        if line == "reset":
+            emulator.devices[0].reset(emulator.now())
         await emulator.pump.settled()
+        if line == "reset":
+            say("reset")
+            continue
         say(sent() if line == "sent" else json.dumps(_audit(emulator)))
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import resource
 import sys
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
     from tests.harness.children import Child
 
+BACKLOG = 1_000
+"""Commands that no ring takes at once."""
 SHARED = ze.EventPoolDesc(8, ze.EventPoolFlags.IPC | ze.EventPoolFlags.HOST_VISIBLE)
 
 
@@ -55,6 +59,8 @@ class Actions:
         self.context = driver.create_context()
         self.events: list[ze.Event] = []
         self.queue = Target(self.context)
+        self.commands = self.context.command_list_create_immediate(driver.devices[0])
+        self.pool: ze.EventPool | None = None
 
     def make(self) -> str:
         """Make a shared pool with all its events; return its handle."""
@@ -67,6 +73,7 @@ class Actions:
         return "ok"
 
     def _fill(self, pool: ze.EventPool) -> None:
+        self.pool = pool
         self.events = [pool.event_create(ze.EventDesc(index)) for index in range(8)]
 
     def signal(self, index: int) -> str:
@@ -90,6 +97,49 @@ class Actions:
         self.queue.wait(self.events[index])
         return "ok"
 
+    def list_signals(self, index: int) -> str:
+        self.commands.append_signal_event(self.events[index])
+        return "ok"
+
+    def list_waits(self, index: int) -> str:
+        self.commands.append_wait_on_events([self.events[index]])
+        return "ok"
+
+    def list_backlog(self) -> str:
+        """Append more than a ring takes."""
+        for _ in range(BACKLOG):
+            self.commands.append_barrier()
+        return "ok"
+
+    def list_synchronize(self) -> str:
+        self.commands.host_synchronize()
+        return "ok"
+
+    def destroy_event(self, index: int) -> str:
+        self.events[index].destroy()
+        return "ok"
+
+    def destroy_pool(self) -> str:
+        assert self.pool is not None
+        self.pool.destroy()
+        return "ok"
+
+    def close_pool(self) -> str:
+        assert self.pool is not None
+        self.pool.close_ipc_handle()
+        return "ok"
+
+    def cost_of_wait(self, index: int) -> str:
+        """Wait for ever; return seconds on the processor and seconds that it took."""
+        wall, cpu = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF)
+        self.events[index].host_synchronize()
+        wall, now = time.monotonic() - wall, resource.getrusage(resource.RUSAGE_SELF)
+        return json.dumps([now.ru_utime + now.ru_stime - cpu.ru_utime - cpu.ru_stime, wall])
+
+    def wait_at_most(self, index: int, milliseconds: int) -> str:
+        self.events[index].host_synchronize(milliseconds * 1_000_000)
+        return "ok"
+
     def answer(self, count: int) -> str:
         """Answer so many signals of event 0 with event 1."""
         ping, pong = self.events[0], self.events[1]
@@ -105,6 +155,13 @@ class Actions:
         memory = slot.pool.memory
         words = memory._u32  # type: ignore[attr-defined]
         while not words[(slot.index * 128 + 12) >> 2]:
+            pass
+        return "ok"
+
+    def device_waits(self, index: int) -> str:
+        """Wait until a queue of any process waits for an event."""
+        slot = self.events[index].record.slot
+        while not slot.pool.memory.load(slot.index).device_waits:
             pass
         return "ok"
 
