@@ -57,9 +57,10 @@ _MEASURES: Final[Mapping[int, _Measure]] = dict(
         *(_measure(record, "size_bytes", 26) for record in (Map, Unmap, Release)),
         *(_measure(record, "size_bytes", 26) for record in (Protect, ExportOpen)),
         *(_measure(record, "size_bytes", 24) for record in (Query, Export, ExportObject)),
-        # Bytes to be zeroed, or areas of a process to be looked at.
+        # Bytes to be zeroed.
         *(_measure(record, "size_bytes", 22) for record in (ObjectCreate, Allocate)),
-        _measure(SegmentRegister, "size_bytes", 22),
+        # Areas of a process to be looked at: each page may be one.
+        _measure(SegmentRegister, "size_bytes", 12),
     )
 )
 _FIXED: Final[Mapping[int, int]] = dict.fromkeys(

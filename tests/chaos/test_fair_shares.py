@@ -22,7 +22,9 @@ from firmware.abi.control import (
     MapList,
     Nop,
     Query,
+    SegmentRegister,
 )
+from firmware.abi.control_kinds import ObjectFlags, ObjectKind
 from firmware.abi.ids import PAGE_SIZE, READ_WRITE, PageSizes
 from firmware.abi.replies import Exported, Mapped, Opened, Queried, Reply
 from firmware.abi.rings import RingHeader
@@ -123,6 +125,19 @@ def test_every_command_has_a_weight_and_most_have_that_of_one() -> None:
     assert weight_of(b"\xff" * 64) == 1
     for opcode in CONTROL_COMMANDS:
         assert weight_of(int(opcode).to_bytes(2, "little").ljust(64, b"\xff")) >= weights[opcode]
+
+
+def test_memory_of_a_program_is_weighed_as_if_each_page_were_an_area_of_its_own() -> None:
+    command = SegmentRegister(
+        request=1,
+        kind=ObjectKind.CLIENT_PAGES,
+        flags=ObjectFlags.NONE,
+        address=0,
+        size_bytes=1000 * PAGE_SIZE,
+    )
+
+    # Some ten milliseconds, when they are: one in a round.
+    assert weight_of(command.pack()) >= 1000
 
 
 def rounds(pair: DevicePair, count: int) -> list[list[Effect]]:

@@ -6,6 +6,7 @@ import pytest
 
 from device.core.effects import Notify, RunChunk, WakeAt
 from device.core.engine import Priority
+from device.core.engine.scheduler import MOST_BYTES
 from device.core.errors import InternalError
 from device.core.spec import Latencies
 from firmware.abi.faults import FaultReason
@@ -80,6 +81,56 @@ def test_every_ready_ring_has_a_turn_before_any_has_a_second(first: int) -> None
     for turn in range(1, 11):
         rig.step()
         assert [lane.completed for lane in lanes] == [4 * turn] * 3
+
+
+def test_a_client_with_many_rings_has_no_more_turns_than_one_with_a_single_ring() -> None:
+    rig = Rig(make_spec(slice_commands=4))
+    greedy, modest = with_memory(rig), with_memory(rig)
+    many = [greedy.queue() for _ in range(20)]
+    for lane in many:
+        lane.submit(*(nop() for _ in range(40)))
+    single = modest.queue()
+    single.submit(*(nop() for _ in range(40)))
+
+    rig.step()
+
+    # One turn in two: 21 rings were ready.
+    assert single.completed == 40
+    assert [lane.completed for lane in many] == [4] * 11 + [0] * 9
+
+
+def test_one_call_moves_a_few_megabytes_at_most_whatever_stands_in_line() -> None:
+    rig = Rig(make_spec(vram_size=16 * MIB))
+    client = with_memory(rig, MIB)
+    lanes = [client.queue() for _ in range(12)]
+    for lane in lanes:
+        lane.submit(copy(A, B, MIB))
+
+    rig.step()
+
+    assert sum(lane.completed for lane in lanes) == MOST_BYTES // MIB
+    rig.run()
+    assert all(lane.completed == 1 for lane in lanes)
+
+
+def test_engines_serve_clients_alike_however_many_rings_each_has() -> None:
+    rig = Rig(make_spec(vram_size=64 * MIB, copy_engines=1))
+    greedy, modest = with_memory(rig, 4 * MIB), with_memory(rig, 4 * MIB)
+    many = [greedy.queue() for _ in range(10)]
+    for lane in many:
+        lane.submit(*(copy(A, B, 4 * MIB) for _ in range(10)))
+    single = modest.queue()
+    single.submit(*(copy(A, B, 4 * MIB) for _ in range(10)))
+
+    while single.completed < 10:
+        rig.step()
+        while rig.chunks:
+            rig.finish_chunk()
+
+    done = [lane.completed for lane in many]
+    assert sum(done) <= 11
+    # Its own rings are alike, too.
+    assert max(done) - min(done) <= 1
 
 
 def test_priorities_share_the_turns() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, final
 
 from device.core.engine.arguments import CLIENT_LIMIT
@@ -11,6 +12,7 @@ from device.core.memory import PagesWindow
 from firmware.link.words import Words
 
 if TYPE_CHECKING:
+    from device.core.engine.queue import WorkQueue
     from device.core.ports import RemotePages
     from firmware.abi.segment import Superblock
 
@@ -26,8 +28,11 @@ class EngineClient:
     __slots__ = (
         "client_id",
         "faults",
+        "pace",
         "past_commands",
         "pools",
+        "queue_pace",
+        "ready",
         "window",
         "words",
     )
@@ -46,6 +51,12 @@ class EngineClient:
         """The client's own memory, for commands that carry a client-memory flag."""
         self.past_commands = 0
         """Commands completed by queues that are gone."""
+        self.ready: deque[WorkQueue] = deque()
+        """Its queues that stand in line; for the `Line` alone."""
+        self.pace = 0
+        """Bytes that copy engines moved for it, by its share; for the `CopyEngines` alone."""
+        self.queue_pace = 0
+        """The pace of its queue that was served last; for the `CopyEngines` alone."""
         self.pools = {
             SEGMENT_POOL: FencePool.in_segment(self, layout.fences_offset, layout.fence_count)
         }

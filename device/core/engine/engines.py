@@ -22,11 +22,11 @@ class _Flight(NamedTuple):
 class CopyEngines:
     """A fixed number of engines, each busy with one chunk at a time.
 
-    Owner: the scheduler. The queue that got fewest bytes for its share is served next, so that
-    every queue gets its share of the engines and none can be starved. Invariants: no more chunks
-    in flight than engines; a queue is resumed when none of its chunks is in line or in flight. A
-    removed queue's chunks leave the line at once, those in flight when they are done: their memory
-    must not be used again before.
+    Owner: the scheduler. The client that got fewest bytes for its share is served next, and of its
+    queues the one that did, so that nobody can be starved, however many queues another has.
+    Invariants: no more chunks in flight than engines; a queue is resumed when none of its chunks is
+    in line or in flight. A removed queue's chunks leave the line at once, those in flight when they
+    are done: their memory must not be used again before.
     """
 
     __slots__ = ("_flights", "_pace", "count", "line")
@@ -57,20 +57,25 @@ class CopyEngines:
         if queue in self.line or self.busy(queue):
             raise InternalError(f"queue {queue.queue_id} submits moves before the last were done")
         # One that was away begins where the others are: it has not saved up turns.
-        queue.pace = max(queue.pace, self._pace)
+        client = queue.client
+        client.pace = max(client.pace, self._pace)
+        queue.pace = max(queue.pace, client.queue_pace)
         self.line[queue] = list(moves)
 
     def grant(self) -> list[Chunk]:
         """Give free engines to the moves whose turn it is; the shell then runs their chunks."""
         granted: list[Chunk] = []
         while self.line and len(self._flights) < self.count:
-            queue = min(self.line, key=lambda waiting: waiting.pace)
+            queue = min(self.line, key=lambda waiting: (waiting.client.pace, waiting.pace))
+            client = queue.client
             moves = self.line[queue]
             move = moves.pop(0)
             if not moves:
                 del self.line[queue]
-            self._pace = queue.pace
-            queue.pace += move.chunk.size // SHARES[queue.priority]
+            self._pace, client.queue_pace = client.pace, queue.pace
+            cost = move.chunk.size // SHARES[queue.priority]
+            client.pace += cost
+            queue.pace += cost
             self._flights[id(move.chunk)] = _Flight(queue, move)
             granted.append(move.chunk)
         return granted

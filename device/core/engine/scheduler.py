@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING, Final, final
 
 from device.core.effects import Effect, RunChunk, WakeAt
@@ -11,6 +10,7 @@ from device.core.engine.engines import CopyEngines
 from device.core.engine.executor import Executor
 from device.core.engine.fences import Fences
 from device.core.engine.large import INLINE_BYTES
+from device.core.engine.line import Line
 from device.core.engine.notices import Notices
 from device.core.engine.steps import (
     DOORBELL,
@@ -40,6 +40,8 @@ MOST_TURNS: Final = 32
 MOST_LONG_STEPS: Final = 4
 """Turns of one call of `work` that were steps of commands which take long (milliseconds): whoever
 is to be woken is told when the call is over."""
+MOST_BYTES: Final = 4 << 20
+"""Bytes that the turns of one call of `work` move, about: a millisecond or two."""
 ALONE: Final = 16
 """A queue that is alone has turns this many times as long in commands, so that batches pay."""
 ALONE_BYTES: Final = 4 << 20
@@ -51,10 +53,11 @@ _NORMAL: Final = SHARES[Priority.NORMAL]
 class Scheduler:
     """Runs the work queues of all clients.
 
-    Owner: the device. Every queue that is ready has one turn before any has a second; a turn ends
-    after so many commands or bytes. Invariants: a queue stands in line exactly while its activity
-    is READY, among the delayed exactly while DELAYED; `work` is bounded by `MOST_TURNS` turns. A
-    device reset loses or removes all queues; counters stay.
+    Owner: the device. Every client that has queues in line has one turn before any has a second,
+    and so have the queues of each; a turn ends after so many commands or bytes. Invariants: a queue
+    stands in line exactly while its activity is READY, among the delayed exactly while DELAYED;
+    `work` is bounded by `MOST_TURNS` turns. A device reset loses or removes all queues; counters
+    stay.
     """
 
     def __init__(self, memory: MemoryController, spec: DeviceSpec) -> None:
@@ -71,7 +74,7 @@ class Scheduler:
             for priority, share in SHARES.items()
         }
         self._queues: dict[WorkQueue, None] = {}
-        self._line: deque[WorkQueue] = deque()
+        self._line = Line()
         self._delayed: list[WorkQueue] = []
         self._chunk_count = self._turn_count = 0
         self._past_commands = self._past_faults = 0
@@ -109,7 +112,7 @@ class Scheduler:
             self._fences.abandon(queue, Status.FAULT)
 
     def work(self, now: int) -> list[Effect]:
-        """Give every queue in line one turn and return what the shell has to do.
+        """Give queues in line their turns, so many, and return what the shell has to do.
 
         Raises:
             InternalError: a bug while `current` had its turn; everybody else is as before.
@@ -120,11 +123,13 @@ class Scheduler:
             self._wake(now)
         line = self._line
         ready = len(line)
-        long_steps = 0
+        long_steps = moved = 0
         for _ in range(min(ready, MOST_TURNS)):
             queue = self.current = line.popleft()
             quantum = self._alone if ready == 1 else self._quanta[queue.priority]
+            before = queue.bytes_moved
             outcome = self._turns.run(queue, now, quantum)
+            moved += queue.bytes_moved - before
             if outcome is DOORBELL:
                 queue.activity = IDLE
             else:
@@ -135,8 +140,8 @@ class Scheduler:
                 self._release()
             if outcome == ():
                 long_steps += 1
-                if long_steps == MOST_LONG_STEPS:
-                    break
+            if moved >= MOST_BYTES or long_steps == MOST_LONG_STEPS:
+                break
         effects = self._notices.drain()
         if engines.line and engines.can_grant:
             chunks = engines.grant()
