@@ -2,6 +2,7 @@
 
 LinkError                     base of all; nothing was left open or mapped by the call that raised
     AttachError               the link could not be made
+        NoResources           this process has no descriptor left for it
         Refused               the device answered, and said no (`status`, `detail`)
     ContractError             the peer broke the contract
         BadTail               a producer's tail is further ahead than its ring has entries
@@ -26,6 +27,11 @@ class LinkError(Exception):
 
 class AttachError(LinkError):
     """The link could not be made; nothing of it is left."""
+
+
+@final
+class NoResources(AttachError):
+    """This process has no descriptor left, so that it cannot even find out who listens."""
 
 
 @final

@@ -16,7 +16,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from firmware.link.errors import AttachError
+from firmware.link.errors import AttachError, NoResources
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -26,6 +26,7 @@ LONGEST_NAME: Final = 107
 _TEMPORARY: Final = Path("/tmp")  # noqa: S108 - owner and rights of the folder are checked
 _PRIVATE_FOLDER: Final = 0o700
 _PRIVATE_SOCKET: Final = 0o600
+_NO_RESOURCES: Final = {errno.EMFILE, errno.ENFILE}
 _NOBODY_LISTENS: Final = {errno.ECONNREFUSED, errno.ENOENT}
 
 
@@ -176,16 +177,22 @@ def connect_socket(path: Path, *, blocking: bool = True) -> socket.socket:
         blocking: whether to wait while many others wait to be accepted.
 
     Raises:
+        NoResources: this process has no descriptor left; whether anybody listens is not known.
         AttachError: nobody listens, too many wait already, or the user may not; `__cause__` is
             the OSError.
     """
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    except OSError as error:
+        raise NoResources(f"no socket for {path}: {error}") from error
     connection.setblocking(blocking)
     try:
         with _short_name(path) as name:
             connection.connect(name)
     except OSError as error:
         connection.close()
+        if error.errno in _NO_RESOURCES:
+            raise NoResources(f"no descriptor for {path}: {error}") from error
         raise AttachError(f"no emulator answers at {path}: {error}") from error
     except BaseException:
         connection.close()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from firmware.abi.handshake import HandshakeStatus
 from firmware.link.client import connect
-from firmware.link.errors import AttachError, LinkError, Refused
+from firmware.link.errors import AttachError, LinkError, NoResources, Refused
 from firmware.link.linux import permit_tracing
 from hostdriver.core.results import ZeError, ZeResult
 from hostdriver.runtime.discovery import find_socket, nobody_listens, nobody_listens_at
@@ -95,7 +95,7 @@ def _first_end(path: Path, name: str, start: Callable[[Path], None] | None) -> H
             return connect(path, name)
         except AttachError as error:
             answers = isinstance(error, Refused) or isinstance(error.__cause__, TimeoutError)
-            if start is None or answers:
+            if start is None or answers or isinstance(error, NoResources):
                 raise
             ensure_listener(path, start)
     return connect(path, name)

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from firmware.link.errors import AttachError
+from firmware.link.errors import AttachError, NoResources
 from firmware.link.runtime_dir import connect_socket
 
 if TYPE_CHECKING:
@@ -56,7 +56,10 @@ def start_command(path: Path, command: Sequence[str]) -> None:
     Raises:
         AttachError: see `start_emulator`.
     """
-    alive, held = os.pipe()
+    try:
+        alive, held = os.pipe()
+    except OSError as error:
+        raise AttachError(f"no emulator could be started: {error}") from error
     try:
         with log_of(path).open("ab") as log:
             subprocess.run(
@@ -102,9 +105,15 @@ def starting(path: Path) -> Generator[None]:
 
 
 def listens(path: Path) -> bool:
-    """Return whether somebody listens at a socket."""
+    """Return whether somebody listens at a socket.
+
+    Raises:
+        NoResources: this process has no descriptor left to find out.
+    """
     try:
         connect_socket(path, blocking=False).close()
+    except NoResources:
+        raise
     except AttachError as error:
         # Too many wait already: somebody is there.
         return isinstance(error.__cause__, BlockingIOError)

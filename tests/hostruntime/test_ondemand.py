@@ -1,13 +1,17 @@
 """Starting an emulator on demand: once, in the background, nobody's child."""
 
+import contextlib
 import os
+import resource
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from firmware.link.errors import AttachError
+from firmware.link.errors import AttachError, NoResources
+from hostdriver import levelzero as ze
 from hostdriver.runtime import ondemand
 from tests.harness import background
 
@@ -54,6 +58,44 @@ def test_emulator_that_ends_at_once_is_told_with_its_log(path: Path) -> None:
 def test_command_that_does_not_exist_is_told(path: Path) -> None:
     with pytest.raises(AttachError, match="not found"):
         ondemand.start_command(path, ["/no/such/program"])
+
+
+@contextlib.contextmanager
+def no_descriptors() -> Iterator[None]:
+    """Let this process open nothing more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_without_descriptors_nothing_is_started_and_that_is_told(path: Path) -> None:
+    with no_descriptors(), pytest.raises(AttachError, match="Too many open files"):
+        start(path)
+
+    assert not ondemand.log_of(path).exists()
+
+
+def test_who_has_no_descriptor_left_starts_no_second_emulator(path: Path) -> None:
+    started: list[Path] = []
+
+    with no_descriptors(), pytest.raises(NoResources, match="Too many open files"):
+        ondemand.ensure_listener(path, started.append)
+
+    assert not started
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_connecting_without_descriptors_is_one_error(
+    path: Path, monkeypatch: pytest.MonkeyPatch, is_named: bool
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(path.parent))
+    monkeypatch.delenv("EMUZERO_SOCKET", raising=False)
+
+    with no_descriptors(), pytest.raises(ze.ZeError, match="Too many open files"):
+        ze.connect(path if is_named else None)
 
 
 def test_folder_that_does_not_exist_is_told(tmp_path: Path) -> None:
