@@ -160,7 +160,12 @@ class Server:
             return False
         if agreement.hello.purpose is Purpose.PROGRAM:
             return self._accept_program(connection, agreement)
-        return self._attach(Attachment(connection, plan.size), agreement)
+        try:
+            attachment = Attachment(connection, plan.size)
+        except (LinkError, OSError):
+            refuse(connection, self._offer.refuse(HandshakeStatus.FULL))
+            return False
+        return self._attach(attachment, agreement)
 
     def _accept_program(self, connection: socket.socket, agreement: Agreement) -> bool:
         """Begin the session of a C program; return whether it began."""

@@ -184,6 +184,8 @@ def explain(welcome: Welcome, hello: Hello) -> str:
             )
         case HandshakeStatus.NOT_RUNNING:
             return f"the device is not running: {DeviceStatus(welcome.detail).describe()}"
+        case HandshakeStatus.FULL if not welcome.detail:
+            return "the emulator has no descriptor, memory or mapping left for one more client"
         case HandshakeStatus.FULL:
             return f"the device takes no more clients (limit or status {welcome.detail})"
         case HandshakeStatus.PERMISSION:

@@ -20,6 +20,7 @@ from firmware.abi.control_kinds import ObjectFlags, ObjectKind
 from firmware.abi.handshake import MAX_DESCRIPTORS, DescriptorNote
 from firmware.abi.replies import ObjectCreated, Refused, Reply
 from firmware.abi.status import Status
+from firmware.link import errors
 from firmware.link.descriptors import send_packet
 from firmware.link.sealed import NotSealed, check_sealed, create_sealed
 from tests.harness.emulator_process import emulator_process
@@ -236,3 +237,22 @@ def test_a_client_that_takes_every_descriptor_leaves_enough_for_others_to_attach
             with contextlib.closing(RawClient(emulator.path, "late")) as late:
                 assert late.queue(late.space()).run()
         assert emulator.audit() == start
+
+
+def test_an_emulator_without_descriptors_says_so_to_whoever_comes(
+    emulator: EmulatorProcess, bystander: Bystander
+) -> None:
+    limit = resource.RLIMIT_NOFILE
+    before = resource.prlimit(emulator.pid, limit)
+    # One more than are open: room for the connection, and for nothing that belongs to it.
+    highest = max(int(name) for name in os.listdir(f"/proc/{emulator.pid}/fd"))  # noqa: PTH208
+    resource.prlimit(emulator.pid, limit, (highest + 2, before[1]))
+    try:
+        with pytest.raises(errors.Refused, match="no descriptor, memory or mapping left"):
+            RawClient(emulator.path, "late")
+        assert bystander.works()
+    finally:
+        resource.prlimit(emulator.pid, limit, before)
+
+    with contextlib.closing(RawClient(emulator.path, "later")) as later:
+        assert later.queue(later.space()).run()
