@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import socket
 import stat
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from firmware.link.errors import AttachError, NoResources
+from firmware.link.locks import locked
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -107,7 +107,7 @@ def listen_socket(path: Path, backlog: int = 64) -> socket.socket:
     try:
         # The mode is set before the name exists, so that there is no moment without it.
         os.fchmod(listener.fileno(), _PRIVATE_SOCKET)
-        with _locked(path.parent), _short_name(path) as name:
+        with _alone_in(path.parent), _short_name(path) as name:
             _remove_stale(path)
             listener.bind(name)
             listener.listen(backlog)
@@ -120,15 +120,9 @@ def listen_socket(path: Path, backlog: int = 64) -> socket.socket:
     return listener
 
 
-@contextlib.contextmanager
-def _locked(folder: Path) -> Generator[None]:
+def _alone_in(folder: Path) -> contextlib.AbstractContextManager[bool]:
     """Keep others that start at the same moment from the folder's sockets."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+    return locked(folder, os.O_RDONLY | os.O_DIRECTORY)
 
 
 def is_stale(path: Path) -> bool:
@@ -162,7 +156,7 @@ def _remove_stale(path: Path) -> None:
 
 def clean_folder(folder: Path) -> list[Path]:
     """Remove every socket of a folder to which nobody listens; return those removed."""
-    with _locked(folder):
+    with _alone_in(folder):
         stale = [path for path in sorted(folder.iterdir()) if is_stale(path)]
         for path in stale:
             path.unlink(missing_ok=True)

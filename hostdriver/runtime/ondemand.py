@@ -8,7 +8,6 @@ of the program's descriptors it gets one pipe, whose end tells that it died befo
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import select
 import subprocess
@@ -18,10 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from firmware.link.errors import AttachError, NoResources
+from firmware.link.locks import locked
 from firmware.link.runtime_dir import connect_socket
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Sequence
 
 PATIENCE_SECONDS: Final = 20.0
 """How long an emulator may take to listen."""
@@ -84,26 +84,6 @@ def start_command(path: Path, command: Sequence[str]) -> None:
             os.close(held)
 
 
-@contextlib.contextmanager
-def starting(path: Path) -> Generator[None]:
-    """Keep others from starting an emulator at the same socket meanwhile.
-
-    Raises:
-        AttachError: the lock file cannot be made.
-    """
-    try:
-        descriptor = os.open(
-            path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode=0o600
-        )
-    except OSError as error:
-        raise AttachError(f"no emulator can be started at {path}: {error}") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
 def listens(path: Path) -> bool:
     """Return whether somebody listens at a socket.
 
@@ -123,13 +103,22 @@ def listens(path: Path) -> bool:
 def ensure_listener(path: Path, start: Callable[[Path], None]) -> None:
     """Have somebody listen at `path`: whoever does already, or what `start` starts.
 
+    Others who want the same meanwhile wait until it listens.
+
     Raises:
-        AttachError: nothing could be started.
+        AttachError: nothing could be started; another process is about to, for too long.
     """
     if listens(path):
         return
-    with starting(path):
-        if not listens(path):
+    lock = path.with_suffix(".lock")
+    with contextlib.ExitStack() as held:
+        try:
+            mine = held.enter_context(
+                locked(lock, os.O_RDWR | os.O_CREAT, is_needless=lambda: listens(path))
+            )
+        except OSError as error:
+            raise AttachError(f"no emulator can be started at {path}: {error}") from error
+        if mine and not listens(path):
             start(path)
 
 

@@ -6,11 +6,13 @@ import resource
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from firmware.link.errors import AttachError, NoResources
+from firmware.link.locks import locked
 from hostdriver import levelzero as ze
 from hostdriver.runtime import ondemand
 from tests.harness import background
@@ -120,6 +122,33 @@ def test_emulator_that_never_listens_is_given_up(
         ondemand.start_command(path, ["/bin/sh", "-c", script])
     os.close(writer)
     os.close(reader)
+
+
+def stopped_starter(path: Path) -> contextlib.ExitStack:
+    """Return somebody who has the lock under which emulators are started, and never gives it."""
+    held = contextlib.ExitStack()
+    held.enter_context(locked(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT))
+    return held
+
+
+def test_who_waits_for_a_start_that_never_ends_is_told(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ondemand, "locked", partial(locked, patience_seconds=0.05))
+    with stopped_starter(path), pytest.raises(AttachError, match="it may be stopped"):
+        ondemand.ensure_listener(path, start)
+
+
+def test_who_waits_for_a_start_goes_on_when_somebody_listens(path: Path) -> None:
+    """Also when the one who started it never gives the lock back."""
+    with stopped_starter(path):
+        waiting = threading.Thread(target=ondemand.ensure_listener, args=(path, start))
+        waiting.start()
+        start(path)
+        waiting.join(timeout=20)
+
+        assert not waiting.is_alive()
+    background.end(path)
 
 
 def test_many_who_want_one_start_one(path: Path) -> None:
