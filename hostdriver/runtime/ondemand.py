@@ -130,14 +130,15 @@ def _await_listener(path: Path, alive: int) -> None:
     while not listens(path):
         ended = bool(poll.poll(_LOOK_SECONDS * 1000))
         if ended and not listens(path):
-            raise AttachError(f"the emulator ended before it listened; its log: {_tail(path)}")
+            raise AttachError(f"the emulator ended before it listened; its log: {end_of_log(path)}")
         if time.monotonic() > deadline:
             raise AttachError(
-                f"the emulator does not listen after {PATIENCE_SECONDS} s; its log: {_tail(path)}"
+                f"the emulator does not listen after {PATIENCE_SECONDS} s; its log:"
+                f" {end_of_log(path)}"
             )
 
 
-def _tail(path: Path) -> str:
+def end_of_log(path: Path) -> str:
     """Return the end of the log at `path`."""
     try:
         text = log_of(path).read_bytes()[-_LOG_TAIL:].decode(errors="replace").strip()

@@ -324,7 +324,7 @@ def test_effects_come_as_notices_then_chunks_then_time() -> None:
     rig.now += 10
     kinds = [type(effect) for effect in rig.step()]
 
-    order = [Notify, RunChunk, WakeAt]
+    order: list[type[object]] = [Notify, RunChunk, WakeAt]
     assert kinds == sorted(kinds, key=order.index)
     assert set(kinds) == {Notify, WakeAt}
     rig.run(wait=True)

@@ -5,7 +5,7 @@ import os
 import resource
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from functools import partial
 from pathlib import Path
 
@@ -63,7 +63,7 @@ def test_command_that_does_not_exist_is_told(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def no_descriptors() -> Iterator[None]:
+def no_descriptors() -> Generator[None]:
     """Let this process open nothing more."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
@@ -178,16 +178,20 @@ def test_command_of_the_emulator_names_socket_and_manner(path: Path) -> None:
 
 
 def test_log_that_is_missing_is_told(path: Path) -> None:
-    assert "No such file" in ondemand._tail(path)
+    assert "No such file" in ondemand.end_of_log(path)
     ondemand.log_of(path).touch()
-    assert ondemand._tail(path) == "(empty)"
+    assert ondemand.end_of_log(path) == "(empty)"
 
 
 def test_emulator_that_somebody_else_just_started_is_enough(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = iter([False, True])
-    monkeypatch.setattr(ondemand, "listens", lambda _: next(looks))
+
+    def listens(_: Path) -> bool:
+        return next(looks)
+
+    monkeypatch.setattr(ondemand, "listens", listens)
     started: list[Path] = []
 
     ondemand.ensure_listener(path, started.append)
