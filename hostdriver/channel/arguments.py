@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from struct import Struct
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, final
 
 from hostdriver.channel.items import MalformedMessageError, Reader, Writer
@@ -18,6 +19,7 @@ Item: TypeAlias = "int | bytes | Structure"
 Value: TypeAlias = "Item | list[Item] | None"
 ItemT = TypeVar("ItemT", int, bytes, Structure)
 
+_EVENT: Final = Struct("<3Q")
 MOST_ELEMENTS: Final = 1 << 13
 """Elements of one array: more do not fit a slot."""
 
@@ -73,6 +75,11 @@ class Arguments:
         """Set an output; it is dropped when the program does not want it."""
         if name in self.wanted:
             self.outputs[name] = value
+
+    def put_event(self, name: str, number: int, slot: int, *, counts: bool) -> None:
+        """Set a handle of an event or fence; `slot` is the program's address of its fence slot."""
+        if name in self.wanted:
+            self.outputs[name] = _EVENT.pack(number, slot, counts)
 
     def put_list(self, count_name: str, array_name: str, items: Sequence[Item]) -> None:
         """Set a counted array in the interface's way: how many there are, or as many as fit."""
@@ -200,6 +207,8 @@ def _unset(arguments: Arguments, param: ParamSpec) -> Item:
     before = arguments.values.get(param.name)
     if isinstance(before, int | Structure):
         return before
+    if param.kind is Kind.EVENT_OUT:
+        return bytes(_EVENT.size)
     if param.kind in {Kind.BLOB_OUT, Kind.BYTES_OUT}:
         return bytes(param.size)
     if param.kind is Kind.STRUCTURE_OUT:

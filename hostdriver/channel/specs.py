@@ -54,6 +54,9 @@ class Kind(IntEnum):
     """A text that the library keeps for the program."""
     BYTES_OUT = 20
     """Bytes for a buffer of the program, as many as another parameter tells."""
+    EVENT_OUT = 21
+    """A handle of an event or fence: its number, where its fence slot is in the program (0: the
+    driver has to be asked), 1 if it counts."""
 
 
 class FieldSpec(msgspec.Struct, frozen=True, array_like=True):

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from firmware.abi.segment import FenceSlot
+from hostdriver.channel.pools import ProgramSlots
+
 if TYPE_CHECKING:
     from hostdriver.api.command_structures import CommandListDesc, CommandQueueDesc
+    from hostdriver.channel.arguments import Arguments
     from hostdriver.core.commandlists import CommandList
     from hostdriver.core.commandqueues_stream import Stream
     from hostdriver.core.counters import Counter
@@ -63,3 +67,12 @@ class FenceRecord(NamedTuple):
     """A fence of a queue."""
 
     event: Event
+
+
+def put_event(call: Arguments, name: str, number: int, event: Event) -> None:
+    """Answer the handle of an event or fence, and where the program may look whether it is set."""
+    memory = event.slot.pool.memory
+    address = 0
+    if isinstance(memory, ProgramSlots) and event.storage is None and event.follows:
+        address = memory.address + event.slot.index * FenceSlot.SIZE
+    call.put_event(name, number, address, counts=event.is_counting)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,6 +13,13 @@
 #define SMALLEST_ARENA (UINT64_C(64) << 30)
 
 enum { RESERVED = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
+
+enum { KEPT = 64 };
+
+typedef struct {
+    uint64_t address;
+    uint64_t size;
+} left;
 
 static uint64_t arena_start;
 static uint64_t arena_size;
@@ -125,6 +133,24 @@ uint64_t emuzero_reserve(uint64_t size, uint64_t hint, uint64_t alignment)
     if (start + whole > address + size)
         munmap(pointer(address + size), start + whole - address - size);
     return address;
+}
+
+void emuzero_unmap_later(uint64_t address, uint64_t size)
+{
+    static left *_Atomic last[KEPT];
+    static _Atomic size_t next;
+    left *item = malloc(sizeof(*item));
+
+    if (item == NULL) {
+        munmap(pointer(address), size);
+        return;
+    }
+    *item = (left){address, size};
+    item = atomic_exchange(&last[atomic_fetch_add(&next, 1) % KEPT], item);
+    if (item == NULL)
+        return;
+    munmap(pointer(item->address), item->size);
+    free(item);
 }
 
 void emuzero_release(uint64_t address, uint64_t size)

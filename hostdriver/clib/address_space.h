@@ -21,6 +21,9 @@ void emuzero_put_environment(emuzero_slot *slot);
 uint64_t emuzero_reserve(uint64_t size, uint64_t hint, uint64_t alignment);
 void emuzero_release(uint64_t address, uint64_t size);
 
+/* Unmap what another thread may just be looking at: when 64 more are to be unmapped. */
+void emuzero_unmap_later(uint64_t address, uint64_t size);
+
 /* Each returns 0 or errno. */
 int emuzero_map(int descriptor, uint64_t offset, uint64_t address, uint64_t size);
 int emuzero_protect_none(uint64_t address, uint64_t size);

@@ -13,6 +13,7 @@
 
 #include "address_space.h"
 #include "connection.h"
+#include "exports.h"
 #include "handles.h"
 
 enum {
@@ -58,10 +59,12 @@ static void lock_all(void)
     pthread_mutex_lock(&slots_lock);
     pthread_mutex_lock(&socket_lock);
     emuzero_lock_handles();
+    emuzero_lock_exports();
 }
 
 static void unlock_all(void)
 {
+    emuzero_unlock_exports();
     emuzero_unlock_handles();
     pthread_mutex_unlock(&socket_lock);
     pthread_mutex_unlock(&slots_lock);
@@ -129,6 +132,7 @@ static ze_result_t connect_locked(void)
     if (!emuzero_open_connection(&connection))
         return ZE_RESULT_ERROR_UNINITIALIZED;
     emuzero_drop_handles_of_parent();
+    emuzero_forget_exports();
     memset(stash, 0xFF, sizeof(stash));
     state->was_lost = false;
     result = begin();

@@ -14,6 +14,7 @@ typedef struct handle {
     const void *runtime;
     uint64_t number;
     uint32_t type;
+    emuzero_event event; /* for events and fences */
     struct handle *next_by_address;
     struct handle *next_by_number;
 } handle;
@@ -163,6 +164,31 @@ bool emuzero_number_of(const void *address, uint32_t type, uint64_t *number)
         item = NULL;
     if (item != NULL)
         *number = item->number;
+    pthread_mutex_unlock(&lock);
+    return item != NULL;
+}
+
+void emuzero_set_event(const void *address, emuzero_event event)
+{
+    handle *item;
+
+    pthread_mutex_lock(&lock);
+    item = find(address);
+    if (item != NULL)
+        item->event = event;
+    pthread_mutex_unlock(&lock);
+}
+
+bool emuzero_event_of(const void *address, uint32_t type, emuzero_event *event)
+{
+    const handle *item;
+
+    pthread_mutex_lock(&lock);
+    item = find(address);
+    if (item != NULL && (item->type != type || item->event.slot == NULL))
+        item = NULL;
+    if (item != NULL)
+        *event = item->event;
     pthread_mutex_unlock(&lock);
     return item != NULL;
 }

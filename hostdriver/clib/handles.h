@@ -9,11 +9,21 @@
 
 #include "platform.h"
 
+/* What the library may look at of an event or fence. */
+typedef struct {
+    const struct emuzero_fence_slot *slot; /* NULL: the driver has to be asked */
+    bool is_counting;                      /* signalled from the value on that was asked for last */
+} emuzero_event;
+
 /* Return the handle of a driver's object, the same one as long as it lives; NULL: no memory. */
 void *emuzero_handle_of(uint32_t type, uint64_t number);
 
 /* Store the number of a live handle of a type; false: it is none. */
 bool emuzero_number_of(const void *handle, uint32_t type, uint64_t *number);
+
+/* Set, and look up, what is known of a live event or fence; false: nothing. */
+void emuzero_set_event(const void *handle, emuzero_event event);
+bool emuzero_event_of(const void *handle, uint32_t type, emuzero_event *event);
 
 /* Forget a handle; its memory stays unused, so that no other object has its address soon. */
 void emuzero_drop_handle(const void *handle);

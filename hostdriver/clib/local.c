@@ -1,6 +1,8 @@
 #include "local.h"
 
+#include "call.h"
 #include "channel.h"
+#include "exports.h"
 #include "handles.h"
 #include "places.h"
 
@@ -68,4 +70,84 @@ bool emuzero_local_zeMemGetAddressRange(ze_context_handle_t context, const void 
     default:
         return false;
     }
+}
+
+bool emuzero_local_zeMemGetIpcHandle(ze_context_handle_t context, const void *ptr,
+                                     ze_ipc_mem_handle_t *handle, ze_result_t *result)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)context, (uint64_t)(uintptr_t)ptr,
+                                  (uint64_t)(uintptr_t)handle};
+    struct emuzero_place place;
+
+    if (handle == NULL || find(context, ptr, &place) != EMUZERO_PLACE_FOUND ||
+        place.kind != EMUZERO_PLACE_KIND_ALLOCATED || place.start != (uint64_t)(uintptr_t)ptr)
+        return false;
+    *result = ZE_RESULT_SUCCESS;
+    if (emuzero_take_export(ptr, place.id, handle))
+        return true;
+    *result = emuzero_call(&emuzero_functions[EMUZERO_FUNCTION_zeMemGetIpcHandle], arguments);
+    if (*result == ZE_RESULT_SUCCESS)
+        emuzero_note_export(ptr, place.id, handle);
+    return true;
+}
+
+bool emuzero_local_zeMemPutIpcHandle(ze_context_handle_t context, ze_ipc_mem_handle_t handle,
+                                     ze_result_t *result)
+{
+    uint64_t number;
+
+    if (!emuzero_may_answer() ||
+        !emuzero_number_of(context, EMUZERO_TYPE_ze_context_handle_t, &number))
+        return false;
+    *result = ZE_RESULT_SUCCESS;
+    return emuzero_give_export(&handle);
+}
+
+/* Look whether an event or fence is signalled. One that never will be is the driver's to tell. */
+static bool look(const void *handle, uint32_t type, ze_result_t *result)
+{
+    static const char text[] = "it is not signalled";
+    emuzero_event event;
+    uint64_t target;
+
+    if (!emuzero_may_answer() || !emuzero_event_of(handle, type, &event))
+        return false;
+    target = event.is_counting ? __atomic_load_n(&event.slot->armed, __ATOMIC_ACQUIRE) : 1;
+    *result = ZE_RESULT_SUCCESS;
+    if (__atomic_load_n(&event.slot->value, __ATOMIC_ACQUIRE) >= target)
+        return true;
+    if (__atomic_load_n(&event.slot->status, __ATOMIC_ACQUIRE))
+        return false;
+    emuzero_set_error_text(text, sizeof(text) - 1);
+    *result = ZE_RESULT_NOT_READY;
+    return true;
+}
+
+/* The same for a wait: one that has to last is a call. */
+static bool look_before_wait(const void *handle, uint32_t type, uint64_t timeout,
+                             ze_result_t *result)
+{
+    return look(handle, type, result) && (*result == ZE_RESULT_SUCCESS || timeout == 0);
+}
+
+bool emuzero_local_zeEventQueryStatus(ze_event_handle_t event, ze_result_t *result)
+{
+    return look(event, EMUZERO_TYPE_ze_event_handle_t, result);
+}
+
+bool emuzero_local_zeEventHostSynchronize(ze_event_handle_t event, uint64_t timeout,
+                                          ze_result_t *result)
+{
+    return look_before_wait(event, EMUZERO_TYPE_ze_event_handle_t, timeout, result);
+}
+
+bool emuzero_local_zeFenceQueryStatus(ze_fence_handle_t fence, ze_result_t *result)
+{
+    return look(fence, EMUZERO_TYPE_ze_fence_handle_t, result);
+}
+
+bool emuzero_local_zeFenceHostSynchronize(ze_fence_handle_t fence, uint64_t timeout,
+                                          ze_result_t *result)
+{
+    return look_before_wait(fence, EMUZERO_TYPE_ze_fence_handle_t, timeout, result);
 }

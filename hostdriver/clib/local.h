@@ -15,4 +15,15 @@ bool emuzero_local_zeMemGetAllocProperties(ze_context_handle_t context, const vo
 bool emuzero_local_zeMemGetAddressRange(ze_context_handle_t context, const void *ptr, void **base,
                                         size_t *size, ze_result_t *result);
 
+bool emuzero_local_zeMemGetIpcHandle(ze_context_handle_t context, const void *ptr,
+                                     ze_ipc_mem_handle_t *handle, ze_result_t *result);
+bool emuzero_local_zeMemPutIpcHandle(ze_context_handle_t context, ze_ipc_mem_handle_t handle,
+                                     ze_result_t *result);
+bool emuzero_local_zeEventQueryStatus(ze_event_handle_t event, ze_result_t *result);
+bool emuzero_local_zeEventHostSynchronize(ze_event_handle_t event, uint64_t timeout,
+                                          ze_result_t *result);
+bool emuzero_local_zeFenceQueryStatus(ze_fence_handle_t fence, ze_result_t *result);
+bool emuzero_local_zeFenceHostSynchronize(ze_fence_handle_t fence, uint64_t timeout,
+                                          ze_result_t *result);
+
 #endif

@@ -252,6 +252,18 @@ static ze_result_t get_handles(emuzero_slot *slot, const emuzero_param *param, v
     return ZE_RESULT_SUCCESS;
 }
 
+/* Take the handle of an event or fence, and where its slot is. */
+static ze_result_t get_event(emuzero_slot *slot, const emuzero_param *param, void **into)
+{
+    ze_result_t result = get_handles(slot, param, into, 1);
+    uint64_t address = emuzero_get(slot);
+    uint64_t is_counting = emuzero_get(slot);
+
+    if (result == ZE_RESULT_SUCCESS && !slot->overflow)
+        emuzero_set_event(*into, (emuzero_event){(const void *)(uintptr_t)address, is_counting});
+    return result;
+}
+
 static ze_result_t get_output(emuzero_slot *slot, const emuzero_param *param, void *into,
                               uint64_t count)
 {
@@ -267,6 +279,8 @@ static ze_result_t get_output(emuzero_slot *slot, const emuzero_param *param, vo
     case EMUZERO_KIND_HANDLE_OUT:
     case EMUZERO_KIND_HANDLES_OUT:
         return get_handles(slot, param, into, count);
+    case EMUZERO_KIND_EVENT_OUT:
+        return get_event(slot, param, into);
     case EMUZERO_KIND_STRUCTURE_OUT:
     case EMUZERO_KIND_STRUCTURES_OUT:
         for (uint64_t index = 0; index < count; index++)

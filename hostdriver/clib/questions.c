@@ -187,6 +187,8 @@ static void answer_addresses(emuzero_slot *slot, uint32_t what)
 
     if (what == EMUZERO_QUESTION_KIND_PROTECT_NONE)
         result = emuzero_protect_none(address, size);
+    else if (what == EMUZERO_QUESTION_KIND_LEAVE)
+        emuzero_unmap_later(address, size);
     else
         emuzero_release(address, size);
     begin(slot);

@@ -23,7 +23,8 @@ def compile_limit(name: str, folder: Path, *options: str) -> Path:
     """Compile `c/NAME.c` into a folder; return the result."""
     result = folder / name
     source = SOURCES / f"{name}.c"
-    subprocess.run(["cc", *OPTIONS, *options, "-o", str(result), str(source)], check=True)
+    # Libraries come behind what needs them.
+    subprocess.run(["cc", *OPTIONS, "-o", str(result), str(source), *options], check=True)
     return result
 
 

@@ -37,6 +37,12 @@ def numbers_header(facts: Facts) -> str:
     lines += [
         f"    EMUZERO_TYPE_{name} = {number},\n" for number, name in enumerate(facts.handles, 1)
     ]
+    lines += ["};\n\n/* Numbers of functions that local.c may have to call. */\nenum {\n"]
+    lines += [
+        f"    EMUZERO_FUNCTION_{name} = {number},\n"
+        for number, name in enumerate(facts.functions)
+        if name in facts.annotations["local"]
+    ]
     lines += ["};\n\n#endif\n"]
     return "".join(lines)
 

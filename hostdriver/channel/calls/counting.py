@@ -8,7 +8,7 @@ from hostdriver.api.counting import create_counter, open_counter
 from hostdriver.api.event_structures import EventCounterBasedDesc
 from hostdriver.channel.convert import descriptor
 from hostdriver.channel.names import ContextRecord
-from hostdriver.channel.work import EventRecord
+from hostdriver.channel.work import EventRecord, put_event
 from hostdriver.core import counters
 from hostdriver.core.eventpools import check_event
 from hostdriver.core.failures import invalid_synchronization_object
@@ -27,7 +27,7 @@ async def _create(state: DriverState, names: Names, call: Arguments) -> None:
     counter, flags = await create_counter(state, desc)
     scopes = int(desc.signal), int(desc.wait)
     made = EventRecord(counter.event, 0, 0, *scopes, counter, int(flags), device)
-    call.put("phEvent", names.add(made))
+    put_event(call, "phEvent", names.add(made), counter.event)
 
 
 async def _open(state: DriverState, names: Names, call: Arguments) -> None:
@@ -35,7 +35,7 @@ async def _open(state: DriverState, names: Names, call: Arguments) -> None:
     counter = await open_counter(state, call.blob("hIpc"))
     flags = int(EventCounterBasedFlags.IPC)
     made = EventRecord(counter.event, 0, 0, 0, 0, counter, flags)
-    call.put("phEvent", names.add(made))
+    put_event(call, "phEvent", names.add(made), counter.event)
 
 
 async def _get_handle(state: DriverState, names: Names, call: Arguments) -> None:

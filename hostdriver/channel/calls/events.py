@@ -9,7 +9,7 @@ from hostdriver.api.event_checks import read_event_desc
 from hostdriver.api.event_structures import EventDesc, EventPoolDesc
 from hostdriver.channel.convert import descriptor
 from hostdriver.channel.names import ContextRecord
-from hostdriver.channel.work import EventRecord, PoolRecord
+from hostdriver.channel.work import EventRecord, PoolRecord, put_event
 from hostdriver.core import counters, eventhandles, eventpools, eventwaits
 from hostdriver.core.failures import (
     invalid_argument,
@@ -81,7 +81,7 @@ async def _create(state: DriverState, names: Names, call: Arguments) -> None:
     made = EventRecord(
         event, number, desc.index, int(desc.signal), int(desc.wait), flags=pool.traits.counting
     )
-    call.put("phEvent", names.add(made))
+    put_event(call, "phEvent", names.add(made), event)
 
 
 async def _destroy(state: DriverState, names: Names, call: Arguments) -> None:

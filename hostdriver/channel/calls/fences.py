@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from hostdriver.api.event_structures import FenceDesc
 from hostdriver.api.fences import create_fence
 from hostdriver.channel.convert import descriptor
-from hostdriver.channel.work import FenceRecord, QueueRecord
+from hostdriver.channel.work import FenceRecord, QueueRecord, put_event
 from hostdriver.core import eventpools, eventwaits
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 async def _create(state: DriverState, names: Names, call: Arguments) -> None:
     names.need(QueueRecord, call.handle("hCommandQueue"))
     made = await create_fence(state, descriptor(FenceDesc, call.structure("desc")))
-    call.put("phFence", names.add(FenceRecord(made)))
+    put_event(call, "phFence", names.add(FenceRecord(made)), made)
 
 
 async def _destroy(state: DriverState, names: Names, call: Arguments) -> None:

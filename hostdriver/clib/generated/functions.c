@@ -726,13 +726,13 @@ static const emuzero_param params_zeEventPoolDestroy[] = {
 static const emuzero_param params_zeEventCreate[] = {
     {EMUZERO_KIND_HANDLE, 0, 255, 7, 65535, 8}, /* hEventPool */
     {EMUZERO_KIND_STRUCTURE, 0, 255, 0, 37, 32}, /* desc */
-    {EMUZERO_KIND_HANDLE_OUT, 0, 255, 8, 65535, 8}, /* phEvent */
+    {EMUZERO_KIND_EVENT_OUT, 0, 255, 8, 65535, 8}, /* phEvent */
 };
 static const emuzero_param params_zeEventCounterBasedCreate[] = {
     {EMUZERO_KIND_HANDLE, 0, 255, 3, 65535, 8}, /* hContext */
     {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
     {EMUZERO_KIND_STRUCTURE, 0, 255, 0, 38, 32}, /* desc */
-    {EMUZERO_KIND_HANDLE_OUT, 0, 255, 8, 65535, 8}, /* phEvent */
+    {EMUZERO_KIND_EVENT_OUT, 0, 255, 8, 65535, 8}, /* phEvent */
 };
 static const emuzero_param params_zeEventDestroy[] = {
     {EMUZERO_KIND_HANDLE, 1, 255, 8, 65535, 8}, /* hEvent */
@@ -760,7 +760,7 @@ static const emuzero_param params_zeEventCounterBasedGetIpcHandle[] = {
 static const emuzero_param params_zeEventCounterBasedOpenIpcHandle[] = {
     {EMUZERO_KIND_HANDLE, 0, 255, 3, 65535, 8}, /* hContext */
     {EMUZERO_KIND_BLOB, 2, 255, 0, 6, 64}, /* hIpc */
-    {EMUZERO_KIND_HANDLE_OUT, 0, 255, 8, 65535, 8}, /* phEvent */
+    {EMUZERO_KIND_EVENT_OUT, 0, 255, 8, 65535, 8}, /* phEvent */
 };
 static const emuzero_param params_zeEventCounterBasedCloseIpcHandle[] = {
     {EMUZERO_KIND_HANDLE, 1, 255, 8, 65535, 8}, /* hEvent */
@@ -837,7 +837,7 @@ static const emuzero_param params_zeEventGetCounterBasedFlags[] = {
 static const emuzero_param params_zeFenceCreate[] = {
     {EMUZERO_KIND_HANDLE, 0, 255, 4, 65535, 8}, /* hCommandQueue */
     {EMUZERO_KIND_STRUCTURE, 0, 255, 0, 43, 24}, /* desc */
-    {EMUZERO_KIND_HANDLE_OUT, 0, 255, 6, 65535, 8}, /* phFence */
+    {EMUZERO_KIND_EVENT_OUT, 0, 255, 6, 65535, 8}, /* phFence */
 };
 static const emuzero_param params_zeFenceDestroy[] = {
     {EMUZERO_KIND_HANDLE, 1, 255, 6, 65535, 8}, /* hFence */
@@ -2521,14 +2521,20 @@ EMUZERO_EXPORT ze_result_t zeEventHostSignal(ze_event_handle_t hEvent)
 EMUZERO_EXPORT ze_result_t zeEventHostSynchronize(ze_event_handle_t hEvent, uint64_t timeout)
 {
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)hEvent, (uint64_t)(uintptr_t)timeout};
+    ze_result_t result;
 
+    if (emuzero_local_zeEventHostSynchronize(hEvent, timeout, &result))
+        return result;
     return emuzero_call(&emuzero_functions[92], arguments);
 }
 
 EMUZERO_EXPORT ze_result_t zeEventQueryStatus(ze_event_handle_t hEvent)
 {
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)hEvent};
+    ze_result_t result;
 
+    if (emuzero_local_zeEventQueryStatus(hEvent, &result))
+        return result;
     return emuzero_call(&emuzero_functions[93], arguments);
 }
 
@@ -2619,14 +2625,20 @@ EMUZERO_EXPORT ze_result_t zeFenceDestroy(ze_fence_handle_t hFence)
 EMUZERO_EXPORT ze_result_t zeFenceHostSynchronize(ze_fence_handle_t hFence, uint64_t timeout)
 {
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFence, (uint64_t)(uintptr_t)timeout};
+    ze_result_t result;
 
+    if (emuzero_local_zeFenceHostSynchronize(hFence, timeout, &result))
+        return result;
     return emuzero_call(&emuzero_functions[106], arguments);
 }
 
 EMUZERO_EXPORT ze_result_t zeFenceQueryStatus(ze_fence_handle_t hFence)
 {
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFence};
+    ze_result_t result;
 
+    if (emuzero_local_zeFenceQueryStatus(hFence, &result))
+        return result;
     return emuzero_call(&emuzero_functions[107], arguments);
 }
 
@@ -2709,7 +2721,10 @@ EMUZERO_EXPORT ze_result_t zeMemGetAddressRange(ze_context_handle_t hContext, co
 EMUZERO_EXPORT ze_result_t zeMemGetIpcHandle(ze_context_handle_t hContext, const void* ptr, ze_ipc_mem_handle_t* pIpcHandle)
 {
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)hContext, (uint64_t)(uintptr_t)ptr, (uint64_t)(uintptr_t)pIpcHandle};
+    ze_result_t result;
 
+    if (emuzero_local_zeMemGetIpcHandle(hContext, ptr, pIpcHandle, &result))
+        return result;
     return emuzero_call(&emuzero_functions[118], arguments);
 }
 
@@ -2730,7 +2745,10 @@ EMUZERO_EXPORT ze_result_t zeMemGetFileDescriptorFromIpcHandleExp(ze_context_han
 EMUZERO_EXPORT ze_result_t zeMemPutIpcHandle(ze_context_handle_t hContext, ze_ipc_mem_handle_t handle)
 {
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)hContext, (uint64_t)(uintptr_t)&handle};
+    ze_result_t result;
 
+    if (emuzero_local_zeMemPutIpcHandle(hContext, handle, &result))
+        return result;
     return emuzero_call(&emuzero_functions[121], arguments);
 }
 

@@ -24,6 +24,7 @@ enum {
     EMUZERO_KIND_BLOB_OUT = 18,
     EMUZERO_KIND_STRING_OUT = 19,
     EMUZERO_KIND_BYTES_OUT = 20,
+    EMUZERO_KIND_EVENT_OUT = 21,
 };
 
 enum {
@@ -50,6 +51,18 @@ enum {
     EMUZERO_TYPE_ze_rtas_builder_ext_handle_t = 21,
     EMUZERO_TYPE_ze_rtas_parallel_operation_ext_handle_t = 22,
     EMUZERO_TYPE_ze_executable_graph_handle_t = 23,
+};
+
+/* Numbers of functions that local.c may have to call. */
+enum {
+    EMUZERO_FUNCTION_zeEventHostSynchronize = 92,
+    EMUZERO_FUNCTION_zeEventQueryStatus = 93,
+    EMUZERO_FUNCTION_zeFenceHostSynchronize = 106,
+    EMUZERO_FUNCTION_zeFenceQueryStatus = 107,
+    EMUZERO_FUNCTION_zeMemGetAllocProperties = 116,
+    EMUZERO_FUNCTION_zeMemGetAddressRange = 117,
+    EMUZERO_FUNCTION_zeMemGetIpcHandle = 118,
+    EMUZERO_FUNCTION_zeMemPutIpcHandle = 121,
 };
 
 #endif

@@ -17,6 +17,11 @@ static time_t now(void)
 int main(void)
 {
     ze_host_mem_alloc_desc_t desc = {ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC};
+    ze_event_pool_desc_t pool_desc = {ZE_STRUCTURE_TYPE_EVENT_POOL_DESC, NULL,
+                                      ZE_EVENT_POOL_FLAG_HOST_VISIBLE, 1};
+    ze_event_desc_t event_desc = {ZE_STRUCTURE_TYPE_EVENT_DESC};
+    ze_event_pool_handle_t pool;
+    ze_event_handle_t event;
     void *pointer = NULL;
     void *other = NULL;
     char byte;
@@ -25,9 +30,17 @@ int main(void)
     begin();
     DO(zeMemAllocHost(the_context, &desc, 4096, 0, &pointer));
     DO(zeMemGetAddressRange(the_context, pointer, &other, NULL));
+    DO(zeEventPoolCreate(the_context, &pool_desc, 0, NULL, &pool));
+    DO(zeEventCreate(pool, &event_desc, &event));
+    EXPECT(ZE_RESULT_NOT_READY, zeEventQueryStatus(event));
     puts("ready");
     fflush(stdout);
     REQUIRE(read(0, &byte, 1) == 0);
+    begun = now();
+    while (zeEventHostSynchronize(event, 0) == ZE_RESULT_NOT_READY)
+        REQUIRE(now() - begun < PATIENCE_SECONDS);
+    EXPECT(ZE_RESULT_ERROR_DEVICE_LOST, zeEventQueryStatus(event));
+    EXPECT(ZE_RESULT_ERROR_DEVICE_LOST, zeEventHostSynchronize(event, UINT64_MAX));
     /* What the library knows by itself it tells no longer than a moment. */
     begun = now();
     while (zeMemGetAddressRange(the_context, pointer, &other, NULL) == ZE_RESULT_SUCCESS)
