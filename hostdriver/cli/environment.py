@@ -29,7 +29,7 @@ Examples:
 def environment_for(socket: Path) -> dict[str, str]:
     """Return the variables by which programs find the driver and the emulator at `socket`.
 
-    Where no loader is installed the library is found in its place.
+    Where no loader is installed, or one that is too old, the library is found in its place.
 
     Raises:
         CommandError: the library cannot be built.

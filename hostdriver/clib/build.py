@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,6 +15,9 @@ NAME: Final = "libze_emuzero.so.1"
 LOADER: Final = "libze_loader.so.1"
 OTHER_NAMES: Final = (NAME, "libze_intel_gpu.so.1", LOADER)
 """Names under which programs and the loader look for a driver, or for the loader itself."""
+OLDEST_LOADER: Final = (1, 18)
+"""The first loader with all that runtimes ask of one."""
+VERSION: Final = re.compile(r"\.so\.(\d+)\.(\d+)")
 COMPILERS: Final = ("cc", "gcc", "clang")
 FLAGS: Final = (
     "-std=c11",
@@ -69,16 +73,30 @@ def stand_ins() -> Path:
 
 
 def has_loader() -> bool:
-    """Return whether the system has a loader of its own, which programs then find."""
+    """Return whether programs find a loader of the system that does for all of them.
+
+    Older ones lack functions that SYCL and MPI runtimes call without looking.
+    """
+    found = _system_loader()
+    if found is None:
+        return False
+    version = VERSION.search(found.resolve().name)
+    return version is None or (int(version[1]), int(version[2])) >= OLDEST_LOADER
+
+
+def _system_loader() -> Path | None:
+    """Return the file that the dynamic linker takes for the loader."""
     folders = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
-    if any(folder and Path(folder, LOADER).exists() for folder in folders):
-        return True
+    for folder in filter(None, folders):
+        if (path := Path(folder, LOADER)).exists():
+            return path
     search = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
     ldconfig = shutil.which("ldconfig", path=search)
     if ldconfig is None:
-        return False
+        return None
     known = subprocess.run([ldconfig, "-p"], capture_output=True, text=True, check=False)
-    return LOADER in known.stdout
+    lines = (line.split() for line in known.stdout.splitlines())
+    return next((Path(words[-1]) for words in lines if words[:1] == [LOADER]), None)
 
 
 def _build(folder: Path, path: Path) -> None:

@@ -38,10 +38,36 @@ def test_without_a_compiler_the_error_says_what_to_install(
         build.library()
 
 
-def test_a_loader_in_the_library_path_is_seen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("file", "does"),
+    [
+        ("libze_loader.so.1", True),
+        ("libze_loader.so.1.32.0", True),
+        ("libze_loader.so.1.18.0", True),
+        ("libze_loader.so.1.8.12", False),
+    ],
+)
+def test_a_loader_in_the_library_path_is_seen_and_left_aside_when_it_is_too_old(
+    file: str, does: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / build.LOADER).touch()
+    (tmp_path / file).touch()
+    if file != build.LOADER:
+        (tmp_path / build.LOADER).symlink_to(file)
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
 
+    assert build.has_loader() == does
+
+
+def test_a_loader_of_the_system_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loader = tmp_path / "libze_loader.so.1.8.12"
+    loader.touch()
+    listing = tmp_path / "ldconfig"
+    listing.write_text(f"#!/bin/sh\necho '\t{build.LOADER} (libc6,x86-64) => {loader}'\n")
+    listing.chmod(0o755)
+    monkeypatch.setenv("LD_LIBRARY_PATH", "")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert not build.has_loader()
+
+    loader.rename(tmp_path / "libze_loader.so.1.20.0")
+    listing.write_text(listing.read_text().replace("1.8.12", "1.20.0"))
     assert build.has_loader()
