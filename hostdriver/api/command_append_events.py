@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _WORD: Final = 8
 _TIMES: Final = 32
 """Bytes of ze_kernel_timestamp_result_t."""
+_LAST_TIMES: Final = (1 << 64) - _TIMES
+"""Last address at which they would fit."""
 
 
 async def signal_event(state: DriverState, target: Target, event: SyncPoint) -> None:
@@ -93,7 +95,8 @@ async def query_kernel_timestamps(
 
     Raises:
         ZeError: null pointer; fewer offsets than events (INVALID_SIZE); an address that is no
-            multiple of 8; an event without times; a list that takes no commands.
+            multiple of 8, or that does not exist; an event without times; a list that takes no
+            commands.
     """
     check_open(state, target)
     place = _aligned(state, destination)
@@ -106,6 +109,10 @@ async def query_kernel_timestamps(
         at = place._replace(address=place.address + offset)
         if at.address % _WORD:
             raise unsupported_alignment(f"{at.address:#x} is no multiple of {_WORD}")
+        if not 0 <= at.address <= _LAST_TIMES:
+            raise invalid_argument(
+                f"offset {offset:#x} from {place.address:#x} leads to no address"
+            )
         parts.append(event.times_commands(state, target, at))
     body = b"".join(parts)
     await append(

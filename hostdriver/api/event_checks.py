@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hostdriver.api.event_structures import (
     EventCounterBasedDesc,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hostdriver.api.event_structures import EventPoolDesc
     from hostdriver.core.state import DriverState
 
+_MOST_EVENTS: Final = (1 << 32) - 1
 _POOL_TIMES = EventPoolFlags.KERNEL_TIMESTAMP | EventPoolFlags.KERNEL_MAPPED_TIMESTAMP
 _COUNTER_TIMES = EventCounterBasedFlags.DEVICE_TIMESTAMP | EventCounterBasedFlags.HOST_TIMESTAMP
 
@@ -41,7 +42,8 @@ def read_pool_desc(state: DriverState, desc: EventPoolDesc | None) -> PoolTraits
     """Return what a descriptor asks a pool to be.
 
     Raises:
-        ZeError: null descriptor; unknown flags, or such as exclude each other; a count of 0.
+        ZeError: null descriptor; unknown flags, or such as exclude each other; a count of 0 or of
+            more than 32 bits.
     """
     if desc is None:
         raise null_pointer("desc")
@@ -58,8 +60,8 @@ def read_pool_desc(state: DriverState, desc: EventPoolDesc | None) -> PoolTraits
         raise unsupported_enumeration(
             "a pool of counting events cannot be shared: events of EventCounterBasedCreate can"
         )
-    if desc.count <= 0:
-        raise invalid_size(f"desc.count is {desc.count}, expected at least 1")
+    if not 0 < desc.count <= _MOST_EVENTS:
+        raise invalid_size(f"desc.count is {desc.count}, expected 1 to {_MOST_EVENTS}")
     return PoolTraits(
         flags=int(flags),
         count=desc.count,

@@ -153,3 +153,17 @@ def test_null_handles_are_refused(context: ze.Context, queue: ze.CommandQueue) -
         queue.execute_command_lists(None)
     with fails("INVALID_SIZE", "numCommandLists"):
         queue.execute_command_lists([])
+
+
+@pytest.mark.parametrize("offset", [(1 << 64) - 8, 1 << 64, -(1 << 60)])
+def test_times_are_stored_at_no_address_that_does_not_exist(
+    context: ze.Context, commands: ze.CommandList, memory: int, offset: int
+) -> None:
+    pool = context.event_pool_create(ze.EventPoolDesc(1, ze.EventPoolFlags.KERNEL_TIMESTAMP))
+    event = pool.event_create()
+
+    with fails("INVALID_ARGUMENT", "leads to no address"):
+        commands.append_query_kernel_timestamps([event], memory, [offset])
+
+    event.destroy()
+    pool.destroy()

@@ -276,3 +276,9 @@ def test_a_pool_on_two_devices_is_opened_on_both() -> None:
         assert result_of(opener.event_pool_open_ipc_handle, bytes(64)) is (
             ZeResult.ZE_RESULT_ERROR_INVALID_ARGUMENT
         )
+
+
+def test_a_pool_has_no_more_events_than_the_device_can_be_asked_for(exporter: Context) -> None:
+    huge = EventPoolDesc(1 << 32, IPC)
+
+    assert result_of(exporter.event_pool_create, huge) is ZeResult.ZE_RESULT_ERROR_INVALID_SIZE
