@@ -41,9 +41,9 @@ def chance(request: pytest.FixtureRequest) -> random.Random:
     return random.Random(seed)
 
 
-@pytest.fixture(name="emulator", scope="module")
+@pytest.fixture(name="emulator", scope="session")
 def make_emulator(tmp_path_factory: pytest.TempPathFactory) -> Generator[EmulatorProcess]:
-    """Run one device process for all tests of a module: none may leave anything behind."""
+    """Run one device process for all tests: none may leave anything behind."""
     with emulator_process(tmp_path_factory.mktemp("emulator")) as running:
         yield running
 

@@ -129,6 +129,7 @@ def test_the_limit_of_clients_is_kept_and_a_place_becomes_free_again(tmp_path: P
         assert emulator.audit().clients == 0
 
 
+@pytest.mark.slow
 def test_another_major_version_is_refused_with_both_numbers(tmp_path: Path) -> None:
     hello = bytearray(say_hello("future").pack())
     hello[8:10] = (77).to_bytes(2, "little")
@@ -210,6 +211,7 @@ def test_a_hello_that_never_comes_keeps_nobody_from_attaching(tmp_path: Path) ->
             assert client.call(Nop(request=1)).status == 0
 
 
+@pytest.mark.slow
 def test_a_client_gone_before_its_welcome_leaves_nothing(tmp_path: Path) -> None:
     with emulator_process(tmp_path) as emulator:
         start = emulator.audit()
@@ -225,6 +227,7 @@ def test_a_client_gone_before_its_welcome_leaves_nothing(tmp_path: Path) -> None
     assert after.mappings == start.mappings
 
 
+@pytest.mark.slow
 def test_a_device_without_firmware_refuses_with_its_status(tmp_path: Path) -> None:
     with (
         emulator_process(tmp_path, image=b"\x7fELF and nothing else") as emulator,
@@ -247,6 +250,7 @@ def test_on_demand_it_ends_when_the_last_client_leaves(tmp_path: Path) -> None:
         assert not emulator.path.exists()
 
 
+@pytest.mark.slow
 def test_a_packet_of_another_kind_of_socket_does_not_matter(tmp_path: Path) -> None:
     with emulator_process(tmp_path) as emulator:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stream, pytest.raises(OSError):  # noqa: PT011 - the kernel's

@@ -37,6 +37,7 @@ def blocks() -> Iterator[Block]:
             yield Block(page, text[: match.start()].count("\n") + 1, match[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", list(blocks()), ids=lambda block: f"{block.page}:{block.line}")
 def test_it_runs_as_it_stands_there(
     emulator: EmulatorProcess, tmp_path: Path, block: Block

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from firmware.abi import Field
 
-PER_RECORD: Final = settings(max_examples=max(10, settings().max_examples // 8))
+PER_RECORD: Final = settings(max_examples=max(5, settings().max_examples // 8))
 """For tests that run once for every record: together they see every rule many times over."""
 
 RecordT = TypeVar("RecordT", bound=Record)

@@ -75,6 +75,7 @@ def test_second_device_that_refuses_leaves_nothing_open(
     assert descriptors() == before
 
 
+@pytest.mark.slow
 def test_full_emulator_refuses(tmp_path: Path) -> None:
     with (
         emulator_process(tmp_path, spec="max_clients = 1") as process,

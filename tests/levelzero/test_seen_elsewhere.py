@@ -70,6 +70,7 @@ def test_physical_memory_is_made_of_the_page_size_that_was_told(
     assert emulator.audit().free_bytes == free
 
 
+@pytest.mark.slow
 @pytest.mark.case("V04")
 def test_address_that_is_mapped_again_shows_the_other_offset(
     pair: tuple[Program, Program],
@@ -88,6 +89,7 @@ def test_address_that_is_mapped_again_shows_the_other_offset(
         one.do("unmap", va, PAGE)
 
 
+@pytest.mark.slow
 @pytest.mark.case("V05")
 def test_host_memory_at_two_addresses_survives_at_one(pair: tuple[Program, Program]) -> None:
     one, _ = pair
@@ -204,6 +206,7 @@ def test_window_over_neighbouring_reservations_is_one_stretch(
     assert context.memory_read(pointer, 3 * PAGE - 7) == data[7:]
 
 
+@pytest.mark.slow
 @pytest.mark.sentence("RANGE-02")
 @pytest.mark.case("R01")
 def test_plain_handle_of_a_second_page_shows_that_page(pair: tuple[Program, Program]) -> None:
@@ -224,6 +227,7 @@ def test_plain_handle_of_a_second_page_shows_that_page(pair: tuple[Program, Prog
     assert importer.do("read", pointer, 6) == b"2ECOND".hex()
 
 
+@pytest.mark.slow
 @pytest.mark.sentence("RANGE-09", "RANGE-16", "RANGE-25", "RANGE-26", "RANGE-27", "RANGE-28")
 @pytest.mark.sentence("RANGE-29")
 def test_only_a_new_handle_shows_what_was_mapped_later(pair: tuple[Program, Program]) -> None:

@@ -66,6 +66,7 @@ def test_importer_sees_the_very_bytes_of_the_window(pair: tuple[Program, Program
     assert importer.do("read", pointer, 4) == b"news".hex()
 
 
+@pytest.mark.slow
 @pytest.mark.sentence("RANGE-32")
 @pytest.mark.decision("FAULT-02")
 @pytest.mark.case("D17")
@@ -199,6 +200,7 @@ def test_many_objects_come_whole_and_in_order(pair: tuple[Program, Program]) -> 
         assert bytes.fromhex(found) == number.to_bytes(8, "little")
 
 
+@pytest.mark.slow
 @pytest.mark.sentence("RANGE-14")
 def test_host_memory_is_the_same_for_cpu_and_device(pair: tuple[Program, Program]) -> None:
     exporter, importer = pair
@@ -214,6 +216,7 @@ def test_host_memory_is_the_same_for_cpu_and_device(pair: tuple[Program, Program
     assert importer.do("read", pointer + 10, 10) == b"by the CPU".hex()
 
 
+@pytest.mark.slow
 @pytest.mark.sentence("RANGE-02", "RANGE-30")
 def test_mapped_memory_has_one_plain_handle(pair: tuple[Program, Program]) -> None:
     exporter, importer = pair
