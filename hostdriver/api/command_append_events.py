@@ -38,23 +38,35 @@ _LAST_TIMES: Final = (1 << 64) - _TIMES
 """Last address at which they would fit."""
 
 
-async def signal_event(state: DriverState, target: Target, event: SyncPoint) -> None:
-    """Append the signal of an event (zeCommandListAppendSignalEvent).
+async def signal_event(
+    state: DriverState,
+    target: Target,
+    event: SyncPoint,
+    p_next: Sequence[ChainedDesc | UnknownDesc] = (),
+) -> None:
+    """Append the signal of an event (zeCommandListAppendSignalEvent and its other form).
 
     Raises:
         ZeError: a list that takes no commands; an event that cannot be used.
     """
     check_open(state, target)
+    read_chain(state, p_next, ())
     await append(state, target, b"", signal=event)
 
 
-async def wait_on_events(state: DriverState, target: Target, events: tuple[SyncPoint, ...]) -> None:
-    """Append a wait for events (zeCommandListAppendWaitOnEvents).
+async def wait_on_events(
+    state: DriverState,
+    target: Target,
+    events: tuple[SyncPoint, ...],
+    p_next: Sequence[ChainedDesc | UnknownDesc] = (),
+) -> None:
+    """Append a wait for events (zeCommandListAppendWaitOnEvents and its other form).
 
     Raises:
         ZeError: a list that takes no commands; an event that cannot be used.
     """
     check_open(state, target)
+    read_chain(state, p_next, ())
     await append(state, target, b"", waits=events)
 
 

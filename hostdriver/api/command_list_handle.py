@@ -212,20 +212,31 @@ class CommandList(NotOffered):
             lambda state: command_append.memory_ranges_barrier(state, self.target, ranges, sync)
         )
 
-    def append_signal_event(self, event: EventHandle | None) -> None:
+    def append_signal_event(
+        self, event: EventHandle | None, *, p_next: Sequence[ChainedDesc | UnknownDesc] = ()
+    ) -> None:
         """Append the signal of an event."""
-        record = _record(event)
-        self._driver.run(lambda state: append_events.signal_event(state, self.target, record))
+        self._driver.run(
+            lambda state: append_events.signal_event(state, self.target, _record(event), p_next)
+        )
 
-    def append_wait_on_events(self, events: Sequence[EventHandle | None]) -> None:
+    def append_wait_on_events(
+        self,
+        events: Sequence[EventHandle | None],
+        *,
+        p_next: Sequence[ChainedDesc | UnknownDesc] = (),
+    ) -> None:
         """Append a wait for events."""
         records = _sync(None, events).waits
-        self._driver.run(lambda state: append_events.wait_on_events(state, self.target, records))
+        self._driver.run(
+            lambda state: append_events.wait_on_events(state, self.target, records, p_next)
+        )
 
     def append_event_reset(self, event: EventHandle | None) -> None:
         """Append the reset of an event."""
-        record = _record(event)
-        self._driver.run(lambda state: append_events.event_reset(state, self.target, record))
+        self._driver.run(
+            lambda state: append_events.event_reset(state, self.target, _record(event))
+        )
 
     def append_write_global_timestamp(
         self,
@@ -276,8 +287,6 @@ class CommandList(NotOffered):
 
 
 def _sync(signal: EventHandle | None, waits: Sequence[EventHandle | None]) -> Sync:
-    if signal is None and not waits:
-        return _NO_SYNC
     return Sync(None if signal is None else signal.record, tuple(_record(event) for event in waits))
 
 
@@ -285,6 +294,3 @@ def _record(event: EventHandle | None) -> SyncPoint:
     if event is None:
         raise null_handle("hEvent")
     return event.record
-
-
-_NO_SYNC = Sync()

@@ -9,7 +9,6 @@ from hostdriver.api import command_append_events as append_events
 from hostdriver.api.command_list import Sync
 from hostdriver.api.command_regions import Side
 from hostdriver.api.command_structures import CopyRegion
-from hostdriver.api.validation import read_chain
 from hostdriver.channel.convert import chain, descriptor
 from hostdriver.channel.names import ContextRecord
 from hostdriver.channel.work import EventRecord, ListRecord
@@ -94,8 +93,7 @@ def _target(names: Names, call: Arguments) -> CommandList | Stream:
 
 async def _signal_event(state: DriverState, names: Names, call: Arguments) -> None:
     target, event = _target(names, call), _event(names, call.handle("hEvent"))
-    read_chain(state, _links(call), ())
-    await append_events.signal_event(state, target, event)
+    await append_events.signal_event(state, target, event, _links(call))
 
 
 async def _reset_event(state: DriverState, names: Names, call: Arguments) -> None:
@@ -105,8 +103,7 @@ async def _reset_event(state: DriverState, names: Names, call: Arguments) -> Non
 
 async def _wait_on_events(state: DriverState, names: Names, call: Arguments) -> None:
     target, events = _target(names, call), _events(names, call, "numEvents", "phEvents")
-    read_chain(state, _links(call), ())
-    await append_events.wait_on_events(state, target, events)
+    await append_events.wait_on_events(state, target, events, _links(call))
 
 
 async def _write_timestamp(state: DriverState, names: Names, call: Arguments) -> None:
