@@ -61,6 +61,8 @@ class Actions:
         self.queue = Target(self.context)
         self.commands = self.context.command_list_create_immediate(driver.devices[0])
         self.pool: ze.EventPool | None = None
+        self.device = driver.devices[0]
+        self.counters: list[ze.CounterEvent] = []
 
     def make(self) -> str:
         """Make a shared pool with all its events; return its handle."""
@@ -129,6 +131,38 @@ class Actions:
         self.pool.close_ipc_handle()
         return "ok"
 
+    def counter_make(self) -> str:
+        """Make a counting event whose next signal comes from the list; return its handle."""
+        desc = ze.EventCounterBasedDesc(ze.EventCounterBasedFlags.IPC)
+        counter = self.context.event_counter_based_create(self.device, desc)
+        self.counters.append(counter)
+        self.commands.append_signal_event(counter)
+        return counter.counter_based_get_ipc_handle().hex()
+
+    def counter_open(self, handle: str) -> str:
+        opened = self.context.event_counter_based_open_ipc_handle(bytes.fromhex(handle))
+        self.counters.append(opened)
+        return "ok"
+
+    def counter_wait(self) -> str:
+        self.counters[-1].host_synchronize()
+        return "ok"
+
+    def counter_list_waits(self) -> str:
+        self.commands.append_wait_on_events([self.counters[-1]])
+        return "ok"
+
+    def counter_sleepers(self) -> str:
+        return self._await_sleepers(self.counters[-1])
+
+    def counter_close(self) -> str:
+        self.counters[-1].counter_based_close_ipc_handle()
+        return "ok"
+
+    def counter_destroy(self) -> str:
+        self.counters[-1].destroy()
+        return "ok"
+
     def cost_of_wait(self, index: int) -> str:
         """Wait for ever; return seconds on the processor and seconds that it took."""
         wall, cpu = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF)
@@ -151,7 +185,10 @@ class Actions:
 
     def sleepers(self, index: int) -> str:
         """Wait until a thread of another process sleeps on an event."""
-        slot = self.events[index].record.slot
+        return self._await_sleepers(self.events[index])
+
+    def _await_sleepers(self, event: ze.Event | ze.CounterEvent) -> str:
+        slot = event.record.slot
         memory = slot.pool.memory
         words = memory._u32  # type: ignore[attr-defined]
         while not words[(slot.index * 128 + 12) >> 2]:

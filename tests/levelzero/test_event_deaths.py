@@ -131,6 +131,54 @@ def test_a_pool_is_not_closed_under_work_that_waits_and_ends_in_any_order(
     assert third.do("close_pool") == "ok"
 
 
+def test_a_counting_event_is_waited_for_by_host_and_device_of_another_process(
+    three: list[EventProgram],
+) -> None:
+    maker, waiter, third = three
+    maker.do("list_waits", 7)
+    handle = maker.do("counter_make")
+    assert waiter.do("counter_open", handle) == "ok"
+    assert third.do("counter_open", handle) == "ok"
+    third.do("counter_list_waits")
+    third.do("list_signals", 1)
+    waiter.begin("counter_wait")
+    maker.do("counter_sleepers")
+    assert maker.do("counter_destroy") == "HANDLE_OBJECT_IN_USE"
+
+    third.do("signal", 7)
+
+    assert waiter.end() == "ok"
+    assert third.do("wait", 1) == "ok"
+    assert maker.do("list_synchronize") == "ok"
+    assert third.do("list_synchronize") == "ok"
+    # Whoever has it open has it still when its maker gave it up.
+    assert maker.do("counter_destroy") == "ok"
+    assert maker.do("open", handle) == "INVALID_ARGUMENT"
+    for opener in (waiter, third):
+        assert opener.do("counter_wait") == "ok"
+        assert opener.do("counter_close") == "ok"
+
+
+def test_a_wait_for_a_counting_event_ends_with_the_process_that_was_to_signal_it(
+    emulator: EmulatorProcess, three: list[EventProgram]
+) -> None:
+    maker, waiter, third = three
+    maker.do("list_waits", 7)
+    handle = maker.do("counter_make")
+    assert waiter.do("counter_open", handle) == "ok"
+    assert third.do("counter_open", handle) == "ok"
+    waiter.begin("counter_wait")
+    third.do("counter_sleepers")
+
+    maker.process.kill()
+
+    assert waiter.end() == "DEVICE_LOST"
+    assert third.do("counter_wait") == "DEVICE_LOST"
+    emulator.audit()
+    assert third.do("counter_open", handle) == "INVALID_ARGUMENT"
+    assert waiter.do("counter_close") == "ok"
+
+
 def test_nothing_is_left_when_all_have_ended_in_any_way(
     emulator: EmulatorProcess, three: list[EventProgram]
 ) -> None:
