@@ -99,19 +99,28 @@ def _system_loader() -> Path | None:
     return next((Path(words[-1]) for words in lines if words[:1] == [LOADER]), None)
 
 
-def _build(folder: Path, path: Path) -> None:
+def compile_library(path: Path, *options: str) -> None:
+    """Compile the library into a file, with more options than it needs.
+
+    Raises:
+        BuildError: no compiler, or it failed.
+    """
     compiler = next((found for name in COMPILERS if (found := shutil.which(name))), None)
     if compiler is None:
         raise BuildError(
             "no C compiler found to build the library that programs load"
             " (on Debian: apt-get install gcc libc6-dev)"
         )
-    folder.mkdir(parents=True, exist_ok=True)
-    made = folder / f".{NAME}.{os.getpid()}"
-    command = [compiler, *FLAGS, "-o", str(made), *map(str, sources())]
+    command = [compiler, *FLAGS, *options, "-o", str(path), *map(str, sources())]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BuildError(f"the C library cannot be built by {compiler}:\n{done.stderr.strip()}")
+
+
+def _build(folder: Path, path: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    made = folder / f".{NAME}.{os.getpid()}"
+    compile_library(made)
     made.replace(path)
 
 

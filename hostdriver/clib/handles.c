@@ -1,6 +1,7 @@
 #include "handles.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 extern const char emuzero_ze_tables[];
@@ -15,139 +16,190 @@ typedef struct handle {
     uint64_t number;
     uint32_t type;
     emuzero_event event; /* for events and fences */
-    struct handle *next_by_address;
-    struct handle *next_by_number;
+    struct handle *_Atomic next_by_address;
+    struct handle *_Atomic next_by_number;
+    struct handle *next_grave;
 } handle;
 
-enum { FIRST_BUCKETS = 256, GRAVES = 4096 };
+typedef struct {
+    size_t bucket_count;
+    handle *_Atomic *by_address;
+    handle *_Atomic *by_number;
+} table;
 
+enum { FIRST_BUCKETS = 256, GRAVES = 4096, A_FEW = 16 };
+
+/* Whoever changes something holds the lock. Looking up goes without it: tables and handles are never
+ * given back to the system, so that a look that comes late finds nothing or a handle, and whoever
+ * finds nothing looks once more under the lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static handle **by_address;
-static handle **by_number;
-static size_t bucket_count;
+static table *_Atomic current;
 static size_t handle_count;
-/* Dropped handles, freed when as many came after them: their addresses are not used again soon. */
-static handle *graves[GRAVES];
-static size_t next_grave;
+/* Dropped handles, used anew when as many came after them: their addresses do not return soon. */
+static handle *oldest_grave;
+static handle *newest_grave;
+static size_t grave_count;
 
-static size_t hash(uint64_t value)
+static size_t hash(const table *in, uint64_t value)
 {
     value *= UINT64_C(0x9E3779B97F4A7C15);
-    return (size_t)(value >> 32) & (bucket_count - 1);
+    return (size_t)(value >> 32) & (in->bucket_count - 1);
 }
 
-static size_t place_by_address(const void *address)
+static handle *_Atomic *bucket_of_address(const table *in, const void *address)
 {
-    return hash((uint64_t)(uintptr_t)address >> 4);
+    return &in->by_address[hash(in, (uint64_t)(uintptr_t)address >> 4)];
 }
 
-static size_t place_by_number(uint32_t type, uint64_t number)
+static handle *_Atomic *bucket_of_number(const table *in, uint32_t type, uint64_t number)
 {
-    return hash(number << 8 | type);
+    return &in->by_number[hash(in, number << 8 | type)];
 }
 
-static void enter(handle *item)
+static void enter(const table *in, handle *item)
 {
-    size_t place = place_by_address(item);
-    size_t other = place_by_number(item->type, item->number);
+    handle *_Atomic *place = bucket_of_address(in, item);
+    handle *_Atomic *other = bucket_of_number(in, item->type, item->number);
 
-    item->next_by_address = by_address[place];
-    by_address[place] = item;
-    item->next_by_number = by_number[other];
-    by_number[other] = item;
+    item->next_by_address = *place;
+    *place = item;
+    item->next_by_number = *other;
+    *other = item;
+}
+
+static table *make_table(size_t bucket_count)
+{
+    table *made = malloc(sizeof(*made));
+    handle *_Atomic *buckets = calloc(2 * bucket_count, sizeof(*buckets));
+
+    if (made == NULL || buckets == NULL) {
+        free(made);
+        free(buckets);
+        return NULL;
+    }
+    *made = (table){bucket_count, buckets, buckets + bucket_count};
+    return made;
 }
 
 /* Make room for one more; false: no memory, nothing changed. */
 static bool grow(void)
 {
-    size_t old_count = bucket_count;
-    size_t count = old_count ? 2 * old_count : FIRST_BUCKETS;
-    handle **old = by_address;
-    handle **addresses;
-    handle **numbers;
+    const table *old = current;
+    table *made;
 
-    if (handle_count < old_count)
+    if (old != NULL && handle_count < old->bucket_count)
         return true;
-    addresses = calloc(count, sizeof(handle *));
-    numbers = calloc(count, sizeof(handle *));
-    if (addresses == NULL || numbers == NULL) {
-        free(addresses);
-        free(numbers);
-        return old_count != 0;
-    }
-    free(by_number);
-    by_address = addresses;
-    by_number = numbers;
-    bucket_count = count;
-    for (size_t index = 0; index < old_count; index++)
-        for (handle *item = old[index], *next; item != NULL; item = next) {
+    made = make_table(old == NULL ? FIRST_BUCKETS : 2 * old->bucket_count);
+    if (made == NULL)
+        return old != NULL;
+    for (size_t index = 0; old != NULL && index < old->bucket_count; index++)
+        for (handle *item = old->by_address[index], *next; item != NULL; item = next) {
             next = item->next_by_address;
-            enter(item);
+            enter(made, item);
         }
-    free(old);
+    current = made;
     return true;
 }
 
-static handle *find(const void *address)
+static handle *find(const void *address, size_t most_steps)
 {
-    if (bucket_count == 0)
-        return NULL;
-    for (handle *item = by_address[place_by_address(address)]; item != NULL;
-         item = item->next_by_address)
-        if (item == address)
+    const table *in = atomic_load_explicit(&current, memory_order_acquire);
+    handle *item = in == NULL ? NULL : *bucket_of_address(in, address);
+
+    /* Without the lock a chain may become another one underway. */
+    for (size_t step = 0; item != NULL && item != address && step < most_steps; step++)
+        item = item->next_by_address;
+    return item == address ? item : NULL;
+}
+
+static handle *find_number(uint32_t type, uint64_t number, size_t most_steps)
+{
+    const table *in = atomic_load_explicit(&current, memory_order_acquire);
+    handle *item = in == NULL ? NULL : *bucket_of_number(in, type, number);
+
+    for (size_t step = 0; item != NULL && step < most_steps; step++) {
+        if (item->type == type && item->number == number)
             return item;
+        item = item->next_by_number;
+    }
     return NULL;
 }
 
-static handle *find_number(uint32_t type, uint64_t number)
+/* Find a handle, or look once more under the lock: only then there is none. */
+static const handle *look_up(const void *address)
 {
-    if (bucket_count == 0)
-        return NULL;
-    for (handle *item = by_number[place_by_number(type, number)]; item != NULL;
-         item = item->next_by_number)
-        if (item->type == type && item->number == number)
-            return item;
-    return NULL;
+    const handle *item = find(address, A_FEW);
+
+    if (item != NULL || address == NULL)
+        return item;
+    pthread_mutex_lock(&lock);
+    item = find(address, SIZE_MAX);
+    pthread_mutex_unlock(&lock);
+    return item;
+}
+
+/* Return the handle that was dropped longest ago, if enough came after it. */
+static handle *take_grave(void)
+{
+    handle *item = grave_count > GRAVES ? oldest_grave : NULL;
+
+    if (item != NULL) {
+        oldest_grave = item->next_grave;
+        grave_count--;
+    }
+    return item;
+}
+
+static void bury(handle *item)
+{
+    item->next_grave = NULL;
+    if (grave_count++ == 0)
+        oldest_grave = item;
+    else
+        newest_grave->next_grave = item;
+    newest_grave = item;
 }
 
 static handle *make(uint32_t type, uint64_t number)
 {
-    handle *item = grow() ? malloc(sizeof(handle)) : NULL;
+    handle *item = grow() ? take_grave() : NULL;
 
+    if (item == NULL && current != NULL)
+        item = malloc(sizeof(handle));
     if (item == NULL)
         return NULL;
     *item = (handle){.core = emuzero_ze_tables,
                      .runtime = emuzero_zer_tables,
                      .number = number,
                      .type = type};
-    enter(item);
+    enter(current, item);
     handle_count++;
     return item;
 }
 
 static void drop(handle *item)
 {
-    handle **link = &by_address[place_by_address(item)];
+    handle *_Atomic *link = bucket_of_address(current, item);
 
     while (*link != item)
         link = &(*link)->next_by_address;
     *link = item->next_by_address;
-    link = &by_number[place_by_number(item->type, item->number)];
+    link = bucket_of_number(current, item->type, item->number);
     while (*link != item)
         link = &(*link)->next_by_number;
     *link = item->next_by_number;
     handle_count--;
-    free(graves[next_grave]);
-    graves[next_grave] = item;
-    next_grave = (next_grave + 1) % GRAVES;
+    bury(item);
 }
 
 void *emuzero_handle_of(uint32_t type, uint64_t number)
 {
-    handle *item;
+    handle *item = find_number(type, number, A_FEW);
 
+    if (item != NULL)
+        return item;
     pthread_mutex_lock(&lock);
-    item = find_number(type, number);
+    item = find_number(type, number, SIZE_MAX);
     if (item == NULL)
         item = make(type, number);
     pthread_mutex_unlock(&lock);
@@ -156,16 +208,12 @@ void *emuzero_handle_of(uint32_t type, uint64_t number)
 
 bool emuzero_number_of(const void *address, uint32_t type, uint64_t *number)
 {
-    const handle *item;
+    const handle *item = look_up(address);
 
-    pthread_mutex_lock(&lock);
-    item = find(address);
-    if (item != NULL && item->type != type)
-        item = NULL;
-    if (item != NULL)
-        *number = item->number;
-    pthread_mutex_unlock(&lock);
-    return item != NULL;
+    if (item == NULL || item->type != type)
+        return false;
+    *number = item->number;
+    return true;
 }
 
 void emuzero_set_event(const void *address, emuzero_event event)
@@ -173,7 +221,7 @@ void emuzero_set_event(const void *address, emuzero_event event)
     handle *item;
 
     pthread_mutex_lock(&lock);
-    item = find(address);
+    item = find(address, SIZE_MAX);
     if (item != NULL)
         item->event = event;
     pthread_mutex_unlock(&lock);
@@ -181,16 +229,12 @@ void emuzero_set_event(const void *address, emuzero_event event)
 
 bool emuzero_event_of(const void *address, uint32_t type, emuzero_event *event)
 {
-    const handle *item;
+    const handle *item = look_up(address);
 
-    pthread_mutex_lock(&lock);
-    item = find(address);
-    if (item != NULL && (item->type != type || item->event.slot == NULL))
-        item = NULL;
-    if (item != NULL)
-        *event = item->event;
-    pthread_mutex_unlock(&lock);
-    return item != NULL;
+    if (item == NULL || item->type != type || item->event.slot == NULL)
+        return false;
+    *event = item->event;
+    return true;
 }
 
 void emuzero_drop_handle(const void *address)
@@ -198,7 +242,7 @@ void emuzero_drop_handle(const void *address)
     handle *item;
 
     pthread_mutex_lock(&lock);
-    item = find(address);
+    item = find(address, SIZE_MAX);
     if (item != NULL)
         drop(item);
     pthread_mutex_unlock(&lock);
@@ -206,9 +250,12 @@ void emuzero_drop_handle(const void *address)
 
 void emuzero_drop_handles_of_parent(void)
 {
+    const table *in;
+
     pthread_mutex_lock(&lock);
-    for (size_t index = 0; index < bucket_count; index++)
-        for (handle *item = by_address[index], *next; item != NULL; item = next) {
+    in = current;
+    for (size_t index = 0; in != NULL && index < in->bucket_count; index++)
+        for (handle *item = in->by_address[index], *next; item != NULL; item = next) {
             next = item->next_by_address;
             if (item->type != EMUZERO_TYPE_ze_driver_handle_t &&
                 item->type != EMUZERO_TYPE_ze_device_handle_t)

@@ -1,0 +1,56 @@
+"""The C programs once more, on a library that watches every access and every arithmetic."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hostdriver.clib.build import COMPILERS, NAME, SOURCES, compile_library
+from tests.clib.conftest import PROGRAMS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.harness.emulator_process import EmulatorProcess
+
+SANITIZED = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
+NOT_HERE = {"identifiers", "local", "lost", "mappings"}
+"""Programs that a test has to talk to; one that takes all mappings, which watching needs."""
+
+
+@pytest.fixture(name="sanitized", scope="module")
+def make_sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with such a library."""
+    folder = tmp_path_factory.mktemp("sanitized")
+    compile_library(folder / NAME, *SANITIZED)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted({path.stem for path in PROGRAMS.glob("*.c")} - NOT_HERE))
+def test_nothing_is_read_or_written_that_should_not_be(
+    name: str, sanitized: Path, emulator: EmulatorProcess
+) -> None:
+    program = sanitized / name
+    subprocess.run(
+        [
+            *(COMPILERS[0], "-std=gnu11", "-g", "-pthread", *SANITIZED),
+            *("-I", str(SOURCES / "generated"), "-o", str(program), str(PROGRAMS / f"{name}.c")),
+            *(f"-L{sanitized}", f"-l:{NAME}", f"-Wl,-rpath,{sanitized}"),
+        ],
+        check=True,
+    )
+
+    done = subprocess.run(
+        [program],
+        env={**os.environ, "EMUZERO_SOCKET": str(emulator.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
