@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the enumerations of Level Zero that the driver uses: gen_level_zero.py [--check].
 
-The numbers come from `firmware/facts/level_zero.json`, the choice from `scripts/level_zero`.
+The numbers come from `firmware/facts`, the choice from `scripts/level_zero`.
 `--check` writes nothing and fails when a module is not what the facts say.
 """
 
@@ -21,7 +21,8 @@ from scripts.level_zero.catalogue import MODULES  # noqa: E402
 if TYPE_CHECKING:
     from scripts.level_zero.catalogue import Enumeration, Module
 
-FACTS: Final = ROOT / "firmware" / "facts" / "level_zero.json"
+FACTS: Final = ROOT / "firmware" / "facts"
+SOURCES: Final = ("level_zero.json", "level_zero_sysman.json")
 LEFT_OUT: Final = ("FORCE_UINT32", "VERSION_CURRENT")
 """Ends of names that mean no member of their own."""
 LONGEST_LINE: Final = 100
@@ -79,7 +80,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     check = parser.parse_args().check
-    facts = json.loads(FACTS.read_text(encoding="utf-8"))["enums"]
+    facts: dict[str, dict[str, int]] = {}
+    for name in SOURCES:
+        facts |= json.loads((FACTS / name).read_text(encoding="utf-8"))["enums"]
     stale: list[str] = []
     for module in MODULES:
         text = render(facts, module)
@@ -89,7 +92,7 @@ def main() -> int:
         elif not check:
             file.write_text(text, encoding="utf-8")
     for path in stale:
-        print(f"{path} is not what {FACTS.name} says: run scripts/gen_level_zero.py")
+        print(f"{path} is not what the facts say: run scripts/gen_level_zero.py")
     return 1 if stale else 0
 
 

@@ -38,6 +38,8 @@ _SIMD_WIDTH: Final = 16
 _EXECUTION_UNITS: Final = 8
 _SUBSLICES: Final = 8
 _SLICES: Final = 1
+_HERTZ: Final = 1_000_000
+_BYTES_PER_NANOSECOND: Final = 1_000_000_000
 MEMORY_NAME: Final = "VRAM"
 _CHAINED: Final[Mapping[type[ChainedProperties], Extension]] = {
     DeviceIpVersionExt: Extension.EXT_DEVICE_IP_VERSION,
@@ -142,6 +144,11 @@ def get_memory_properties(
     return [memory]
 
 
+def peak_bandwidth(spec: SpecBlock) -> int:
+    """Return the bytes a second that the memory of a device moves at most."""
+    return spec.memory_bus_width // 8 * spec.memory_clock_mhz * _HERTZ
+
+
 async def free_memory(index: int) -> int:
     """Return the bytes of device memory that are free at this moment.
 
@@ -164,7 +171,7 @@ async def _more_about(device: DeviceState, kind: type[ChainedProperties]) -> Cha
 
 
 def _how_built(spec: SpecBlock) -> DeviceMemoryExtProperties:
-    bandwidth = spec.memory_bus_width // 8 * spec.memory_clock_mhz // 1000
+    bandwidth = peak_bandwidth(spec) // _BYTES_PER_NANOSECOND
     return DeviceMemoryExtProperties(
         type=DeviceMemoryExtType.HBM2E,
         physical_size=spec.vram_size,

@@ -121,6 +121,16 @@ class Names:
         found = (number for number, record in self.devices.items() if record.device == index)
         return min(found, default=0)
 
+    def card_of(self, index: int) -> int:
+        """Return the number of the handle that stands best for a whole device; 0: none is seen."""
+        found = [number for number, record in self.devices.items() if record.device == index]
+        whole = [number for number in found if self.devices[number].sub_device is None]
+        return min(whole or found, default=0)
+
+    def cards(self) -> list[int]:
+        """Return the numbers of one handle for each device, whether its parts are seen or not."""
+        return [self.card_of(index) for index in self.all_devices()]
+
     def record(self, number: int | None) -> DeviceRecord:
         """Return what is known of a device.
 

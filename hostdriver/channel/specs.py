@@ -17,6 +17,11 @@ NO_COUNT: Final = 255
 """Instead of a parameter's number: there is none."""
 
 
+CORE: Final = "ze"
+SYSMAN: Final = "zes"
+"""Interfaces: each has tags of its own."""
+
+
 class Kind(IntEnum):
     """How a parameter travels; the same numbers in C and Python."""
 
@@ -115,6 +120,8 @@ class StructureSpec(msgspec.Struct, frozen=True):
     """Whether its chain travels."""
     stype: int
     """Its tag, 0 without one."""
+    family: str
+    """Prefix of the interface that its tag, and those along its chain, belong to."""
     fields: tuple[FieldSpec, ...]
 
 
@@ -123,7 +130,8 @@ class Interface(msgspec.Struct, frozen=True):
 
     functions: dict[int, FunctionSpec]
     structures: dict[str, StructureSpec]
-    by_tag: dict[int, StructureSpec]
+    by_tag: dict[str, dict[int, StructureSpec]]
+    """Structures by interface and tag."""
 
 
 @cache
@@ -131,7 +139,7 @@ def interface() -> Interface:
     """Return the table, read once."""
     table = msgspec.json.decode(TABLE.read_bytes(), type=_Table)
     structures: dict[str, StructureSpec] = {}
-    by_tag: dict[int, StructureSpec] = {}
+    by_tag: dict[str, dict[int, StructureSpec]] = {CORE: {}, SYSMAN: {}}
     for name, layout in table.structures.items():
         spec = StructureSpec(
             name,
@@ -139,9 +147,10 @@ def interface() -> Interface:
             layout.chained,
             name in table.chains,
             layout.stypes[0] if layout.stypes else 0,
+            SYSMAN if name.startswith(f"{SYSMAN}_") else CORE,
             layout.fields,
         )
         structures[name] = spec
-        by_tag.update(dict.fromkeys(layout.stypes, spec))
+        by_tag[spec.family].update(dict.fromkeys(layout.stypes, spec))
     functions = {function.number: function for function in table.functions}
     return Interface(functions, structures, by_tag)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
 from hostdriver.channel.items import MalformedMessageError
-from hostdriver.channel.specs import interface
+from hostdriver.channel.specs import CORE, interface
 
 if TYPE_CHECKING:
     from hostdriver.channel.items import Reader, Writer
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 MOST_LINKS: Final = 64
 _TAG_BYTES: Final = 4
+_TAGGED: Final = 16
+"""Bytes of tag and chain."""
 _TAG_MASK: Final = 0xFFFF_FFFF
 
 
@@ -34,6 +36,30 @@ class Structure:
     def name(self) -> str:
         """The specification's name, empty for an unknown one."""
         return "" if self.spec is None else self.spec.name
+
+    def inside(self, name: str, kind: str) -> Structure:
+        """Return a member that is a structure itself; its chain is not followed.
+
+        Raises:
+            KeyError: there is no such member.
+        """
+        data = self.values[name]
+        if isinstance(data, int):
+            raise KeyError(f"{self.name}.{name} is a number, no {kind}")
+        spec = interface().structures[kind]
+        return _parse(spec, data, _tag_of(spec, data))
+
+    def put_inside(self, name: str, structure: Structure) -> None:
+        """Set a member that is a structure itself; its tag and chain stay what they were.
+
+        Raises:
+            KeyError: there is no such member.
+        """
+        data, spec = self.values[name], structure.spec
+        if isinstance(data, int) or spec is None:
+            raise KeyError(f"{self.name}.{name} is no {structure.name}")
+        kept = _TAGGED if spec.is_tagged else 0
+        self.values[name] = data[:kept] + _build(spec, structure.values)[kept:]
 
     def number(self, name: str) -> int:
         """Return a value that is a number (KeyError: there is no such member)."""
@@ -62,12 +88,12 @@ def read_structure(reader: Reader, name: str) -> Structure:
     data = reader.raw(spec.size)
     structure = _parse(spec, data, _tag_of(spec, data))
     if spec.is_chain:
-        structure.chain = read_chain(reader)
+        structure.chain = read_chain(reader, spec.family)
     return structure
 
 
-def read_chain(reader: Reader) -> list[Structure]:
-    """Take a chain out of a message.
+def read_chain(reader: Reader, family: str = CORE) -> list[Structure]:
+    """Take a chain of structures of one interface out of a message.
 
     Raises:
         MalformedMessageError: the message is shorter, or the chain has no end.
@@ -75,7 +101,7 @@ def read_chain(reader: Reader) -> list[Structure]:
     chain: list[Structure] = []
     while head := reader.number():
         tag, size = head & _TAG_MASK, head >> 32
-        spec = interface().by_tag.get(tag)
+        spec = interface().by_tag[family].get(tag)
         if size != (0 if spec is None else spec.size) or len(chain) >= MOST_LINKS:
             raise MalformedMessageError(f"structure {tag:#x} of {size:#x} bytes in a chain")
         data = reader.raw(size)
@@ -101,7 +127,7 @@ def _tag_of(spec: StructureSpec, data: bytes) -> int:
     A few structures have two tags, which change what members mean; real programs leave it 0.
     """
     tag = int.from_bytes(data[:_TAG_BYTES], "little") if spec.is_tagged else 0
-    return tag if interface().by_tag.get(tag) is spec else spec.stype
+    return tag if interface().by_tag[spec.family].get(tag) is spec else spec.stype
 
 
 def _parse(spec: StructureSpec, data: bytes, stype: int) -> Structure:

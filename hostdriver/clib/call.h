@@ -2,6 +2,8 @@
 #ifndef EMUZERO_CALL_H
 #define EMUZERO_CALL_H
 
+#include <string.h>
+
 #include "platform.h"
 
 enum { EMUZERO_RELEASES = 1, EMUZERO_OPTIONAL = 2, EMUZERO_NULL_ON_FAILURE = 4,
@@ -29,17 +31,28 @@ typedef struct {
     uint16_t size;
     uint8_t has_tag;  /* begins with a tag and a chain */
     uint8_t is_chain; /* its chain is followed */
+    uint8_t family;   /* interface that its tag, and those along its chain, belong to */
 } emuzero_structure;
 
 typedef struct {
     uint32_t tag;
     uint16_t structure;
+    uint8_t family;
 } emuzero_tag;
 
 extern const emuzero_function emuzero_functions[];
 extern const emuzero_structure emuzero_structures[];
 extern const emuzero_tag emuzero_tags[];
 extern const size_t emuzero_tag_count;
+
+/* A number as its bits, in the form in which all arguments travel. */
+static inline uint64_t emuzero_bits(double value)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
 
 /* Carry out one call: `arguments` holds each as a number; what is passed by value as its address. */
 ze_result_t emuzero_call(const emuzero_function *function, const uint64_t *arguments);

@@ -6,6 +6,7 @@
 
 extern const char emuzero_ze_tables[];
 extern const char emuzero_zer_tables[];
+extern const char emuzero_zes_tables[];
 
 typedef struct handle {
     /* The interface wants these four first. */
@@ -169,6 +170,7 @@ static handle *make(uint32_t type, uint64_t number)
     if (item == NULL)
         return NULL;
     *item = (handle){.core = emuzero_ze_tables,
+                     .sysman = emuzero_zes_tables,
                      .runtime = emuzero_zer_tables,
                      .number = number,
                      .type = type};

@@ -4,7 +4,7 @@
 
 #include "handles.h"
 
-enum { TAGGED = 16, CHAIN_ROOM = 256, MOST_LINKS = 64, MOST_ELEMENTS = 1 << 13 };
+enum { CORE = 0, TAGGED = 16, CHAIN_ROOM = 256, MOST_LINKS = 64, MOST_ELEMENTS = 1 << 13 };
 
 typedef struct {
     uint32_t tag;
@@ -12,7 +12,12 @@ typedef struct {
     void *next;
 } link_head;
 
-static const emuzero_structure *structure_of_tag(uint32_t tag)
+static bool is_before(const emuzero_tag *item, uint8_t family, uint32_t tag)
+{
+    return item->family != family ? item->family < family : item->tag < tag;
+}
+
+static const emuzero_structure *structure_of_tag(uint8_t family, uint32_t tag)
 {
     size_t low = 0;
     size_t high = emuzero_tag_count;
@@ -20,12 +25,13 @@ static const emuzero_structure *structure_of_tag(uint32_t tag)
     while (low < high) {
         size_t middle = (low + high) / 2;
 
-        if (emuzero_tags[middle].tag < tag)
+        if (is_before(&emuzero_tags[middle], family, tag))
             low = middle + 1;
         else
             high = middle;
     }
-    if (low == emuzero_tag_count || emuzero_tags[low].tag != tag)
+    if (low == emuzero_tag_count || emuzero_tags[low].tag != tag ||
+        emuzero_tags[low].family != family)
         return NULL;
     return &emuzero_structures[emuzero_tags[low].structure];
 }
@@ -33,10 +39,10 @@ static const emuzero_structure *structure_of_tag(uint32_t tag)
 /* Write a chain: tag and size of each link and its bytes; unknown ones have size 0; then zeros.
  *
  * A link whose tag a program left 0 is unknown too, but would read as the end: it is left out. */
-static void put_chain(emuzero_slot *slot, const link_head *link)
+static void put_chain(emuzero_slot *slot, uint8_t family, const link_head *link)
 {
     for (int count = 0; link != NULL && count < MOST_LINKS; count++, link = link->next) {
-        const emuzero_structure *known = structure_of_tag(link->tag);
+        const emuzero_structure *known = structure_of_tag(family, link->tag);
         uint32_t size = known == NULL ? 0 : known->size;
 
         if (link->tag == 0)
@@ -47,10 +53,10 @@ static void put_chain(emuzero_slot *slot, const link_head *link)
     emuzero_put(slot, 0);
 }
 
-static void get_chain(emuzero_slot *slot, link_head *link)
+static void get_chain(emuzero_slot *slot, uint8_t family, link_head *link)
 {
     for (int count = 0; link != NULL && count < MOST_LINKS; count++, link = link->next) {
-        const emuzero_structure *known = structure_of_tag(link->tag);
+        const emuzero_structure *known = structure_of_tag(family, link->tag);
         const uint8_t *bytes;
 
         if (known == NULL)
@@ -67,7 +73,7 @@ static void put_structure(emuzero_slot *slot, uint16_t number, const void *bytes
 
     emuzero_put_bytes(slot, bytes, structure->size);
     if (structure->is_chain)
-        put_chain(slot, ((const link_head *)bytes)->next);
+        put_chain(slot, structure->family, ((const link_head *)bytes)->next);
 }
 
 static void get_structure(emuzero_slot *slot, uint16_t number, uint8_t *into)
@@ -79,7 +85,7 @@ static void get_structure(emuzero_slot *slot, uint16_t number, uint8_t *into)
     if (bytes != NULL)
         memcpy(into + kept, bytes + kept, structure->size - kept);
     if (structure->is_chain)
-        get_chain(slot, ((link_head *)into)->next);
+        get_chain(slot, structure->family, ((link_head *)into)->next);
 }
 
 static ze_result_t put_handle(emuzero_slot *slot, uint32_t type, const void *handle)
@@ -187,7 +193,7 @@ static ze_result_t put_argument(emuzero_slot *slot, const emuzero_function *func
         put_values(slot, pointer, count, param->size);
         break;
     case EMUZERO_KIND_CHAIN:
-        put_chain(slot, pointer);
+        put_chain(slot, CORE, pointer);
         break;
     case EMUZERO_KIND_STRUCTURES:
         put_structures(slot, param, pointer, count);

@@ -1,4 +1,4 @@
-/* The tables of the tools and management interfaces (zet, zes), which have no functions here.
+/* The tables of the tools interface (zet), which has no functions here.
  *
  * Loaders of the 1.8 line fetch them in zeInit, and fail where a driver lacks one. So each is there,
  * and leaves the caller's table as it is: empty, for which loaders refuse the calls. */
@@ -33,27 +33,3 @@ EMPTY_TABLE(zetGetMetricQueryPoolProcAddrTable)
 EMPTY_TABLE(zetGetMetricStreamerProcAddrTable)
 EMPTY_TABLE(zetGetModuleProcAddrTable)
 EMPTY_TABLE(zetGetTracerExpProcAddrTable)
-
-EMPTY_TABLE(zesGetDeviceProcAddrTable)
-EMPTY_TABLE(zesGetDeviceExpProcAddrTable)
-EMPTY_TABLE(zesGetDiagnosticsProcAddrTable)
-EMPTY_TABLE(zesGetDriverProcAddrTable)
-EMPTY_TABLE(zesGetDriverExpProcAddrTable)
-EMPTY_TABLE(zesGetEngineProcAddrTable)
-EMPTY_TABLE(zesGetFabricPortProcAddrTable)
-EMPTY_TABLE(zesGetFanProcAddrTable)
-EMPTY_TABLE(zesGetFirmwareProcAddrTable)
-EMPTY_TABLE(zesGetFirmwareExpProcAddrTable)
-EMPTY_TABLE(zesGetFrequencyProcAddrTable)
-EMPTY_TABLE(zesGetLedProcAddrTable)
-EMPTY_TABLE(zesGetMemoryProcAddrTable)
-EMPTY_TABLE(zesGetOverclockProcAddrTable)
-EMPTY_TABLE(zesGetPerformanceFactorProcAddrTable)
-EMPTY_TABLE(zesGetPowerProcAddrTable)
-EMPTY_TABLE(zesGetPsuProcAddrTable)
-EMPTY_TABLE(zesGetRasProcAddrTable)
-EMPTY_TABLE(zesGetRasExpProcAddrTable)
-EMPTY_TABLE(zesGetSchedulerProcAddrTable)
-EMPTY_TABLE(zesGetStandbyProcAddrTable)
-EMPTY_TABLE(zesGetTemperatureProcAddrTable)
-EMPTY_TABLE(zesGetVFManagementExpProcAddrTable)

@@ -112,7 +112,7 @@ def _structure(facts: Facts, name: str, done: set[str]) -> Iterator[str]:
 def _tables(facts: Facts) -> Iterator[str]:
     """Yield the tables as structures of function pointers; unknown functions are plain pointers."""
     for getter, slots in facts.tables.items():
-        if getter.startswith(("zes", "zet")):
+        if getter.startswith("zet"):
             continue
         yield "typedef struct {\n"
         for number, slot in enumerate(slots):

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-FACTS: Final = ROOT / "firmware" / "facts" / "level_zero.json"
+CORE: Final = ROOT / "firmware" / "facts" / "level_zero.json"
+SYSMAN: Final = ROOT / "firmware" / "facts" / "level_zero_sysman.json"
 ANNOTATIONS: Final = ROOT / "hostdriver" / "clib" / "annotations.toml"
 
 SCALARS: Final = {
@@ -52,6 +53,11 @@ class Structure:
     """Tags under which it stands in a chain; none for plain structures."""
 
     @property
+    def family(self) -> str:
+        """Prefix of the interface that gives it its tags: `ze`, or `zes` for management."""
+        return family_of(self.name)
+
+    @property
     def is_chained(self) -> bool:
         """Whether it begins with tag and chain."""
         return len(self.fields) > 1 and self.fields[1].name == "pNext"
@@ -86,7 +92,7 @@ class Facts:
     """All that the generator needs, read once."""
 
     def __init__(self) -> None:
-        self.raw: dict[str, Any] = json.loads(FACTS.read_text(encoding="utf-8"))
+        self.raw: dict[str, Any] = _merged()
         self.annotations: dict[str, Any] = tomllib.loads(ANNOTATIONS.read_text(encoding="utf-8"))
         self.handles: tuple[str, ...] = tuple(self.raw["handles"])
         self.typedefs: dict[str, str] = self.raw["typedefs"]
@@ -112,6 +118,18 @@ class Facts:
         functions: dict[str, dict[str, str]] = self.annotations["functions"]
         return functions
 
+    @property
+    def slots_since(self) -> dict[str, dict[str, str]]:
+        """Versions, by table, before which slots from a certain one on mean something else."""
+        moved: dict[str, dict[str, str]] = self.annotations["slots_since"]
+        return moved
+
+    def handle_type(self, ctype: str) -> str | None:
+        """Return the handle type that a C type is another name of; None: it is no handle."""
+        while ctype in self.typedefs:
+            ctype = self.typedefs[ctype]
+        return ctype if ctype in self.handles else None
+
     def size_of(self, ctype: str) -> int:
         """Return the size of a C type in bytes (KeyError: unknown)."""
         if ctype.endswith("*") or ctype in self.handles or ctype in self.raw["callbacks"]:
@@ -127,7 +145,7 @@ class Facts:
     def _structure(self, name: str, item: dict[str, Any]) -> Structure:
         given: str | list[str] = item.get("stype") or []
         names = [given] if isinstance(given, str) else given
-        values = self.enums["ze_structure_type_t"]
+        values = self.enums[f"{family_of(name)}_structure_type_t"]
         return Structure(
             name,
             item["size"],
@@ -137,6 +155,21 @@ class Facts:
             ),
             tuple(values[tag] for tag in names),
         )
+
+
+def family_of(name: str) -> str:
+    """Return the prefix of the interface that a structure belongs to."""
+    return "zes" if name.startswith("zes_") else "ze"
+
+
+def _merged() -> dict[str, Any]:
+    """Return the facts of core and management as one: numbers of the core come first."""
+    facts: dict[str, Any] = json.loads(CORE.read_text(encoding="utf-8"))
+    sysman: dict[str, Any] = json.loads(SYSMAN.read_text(encoding="utf-8"))
+    for key in ("typedefs", "enums", "structs", "functions"):
+        facts[key] |= sysman[key]
+    facts["handles"] = [*facts["handles"], *sysman["handles"]]
+    return facts
 
 
 def split_array(ctype: str) -> tuple[str, str]:

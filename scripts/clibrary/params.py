@@ -65,9 +65,9 @@ def _kind(facts: Facts, param: CParam, count: int, note: str) -> tuple[Kind, int
     if base == "void":
         return (Kind.CHAIN, 0, "") if param.name == "pNext" else (Kind.VALUE, 8, "")
     many = count != NO_COUNT
-    if base in facts.handles:
+    if handle := facts.handle_type(base):
         kinds = (Kind.HANDLES_OUT if many else Kind.HANDLE_OUT) if out else Kind.HANDLES
-        return kinds, 8, base
+        return kinds, 8, handle
     if base in facts.structures:
         return _of_structure(facts, base, out=out, many=many), facts.structures[base].size, base
     size = facts.size_of(base)
@@ -80,8 +80,8 @@ def _kind(facts: Facts, param: CParam, count: int, note: str) -> tuple[Kind, int
 
 def _plain(facts: Facts, declared: str) -> tuple[Kind, int, str]:
     ctype = declared.removeprefix("const ")
-    if ctype in facts.handles:
-        return Kind.HANDLE, 8, ctype
+    if handle := facts.handle_type(ctype):
+        return Kind.HANDLE, 8, handle
     if ctype in facts.structures:
         return Kind.BLOB, facts.structures[ctype].size, ctype
     return Kind.VALUE, facts.size_of(ctype), ""

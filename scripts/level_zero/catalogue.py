@@ -181,4 +181,15 @@ WORK: Final = Module(
         E("ze_fence_flag_t", "FenceFlags", "Flags of `FenceDesc`."),
     ),
 )
-MODULES: Final = (RESULT, STRUCTURES, MEMORY, QUERIES, WORK)
+SYSMAN: Final = Module(
+    "hostdriver/core/sysman_enums.py",
+    "Enumerations of Level Zero about managing devices",
+    (
+        E("zes_device_property_flag_t", "SysmanDevicePropertyFlags", "What a device is like."),
+        E("zes_device_type_t", "SysmanDeviceType", "What a device is."),
+        E("zes_mem_health_t", "MemHealth", "How many faults a memory has had."),
+        E("zes_mem_loc_t", "MemLoc", "Where a memory is."),
+        E("zes_mem_type_t", "MemType", "How a memory is built."),
+    ),
+)
+MODULES: Final = (RESULT, STRUCTURES, MEMORY, QUERIES, WORK, SYSMAN)

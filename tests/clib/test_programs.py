@@ -59,6 +59,29 @@ def test_identifiers_are_those_of_the_devices_that_a_program_sees(
     subprocess.run([compile_program("identifiers"), str(count)], env=seen, check=True, timeout=60)
 
 
+def test_memory_is_managed_through_the_handles_of_the_core(
+    compile_program: Compile, emulator: EmulatorProcess
+) -> None:
+    before = emulator.audit()
+
+    subprocess.run(
+        [compile_program("sysman"), "2", "0"], env=environment(emulator), check=True, timeout=60
+    )
+
+    assert emulator.audit() == before
+
+
+@pytest.mark.parametrize("hierarchy", ["COMPOSITE", "FLAT", "COMBINED"])
+def test_cards_are_whole_devices_however_their_parts_are_seen(
+    hierarchy: str, compile_program: Compile, tmp_path: Path
+) -> None:
+    program = compile_program("sysman")
+
+    with emulator_process(tmp_path, device_count=2, spec="sub_devices = 2") as own:
+        seen = environment(own) | {"ZE_FLAT_DEVICE_HIERARCHY": hierarchy}
+        subprocess.run([program, "2", "2"], env=seen, check=True, timeout=60)
+
+
 def test_a_program_that_is_killed_leaves_nothing(
     compile_program: Compile, emulator: EmulatorProcess
 ) -> None:

@@ -18,8 +18,10 @@ from hostdriver.core.structure_types import StructureType
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hostdriver.api.device_structures import DeviceProperties
     from hostdriver.channel.arguments import Arguments
     from hostdriver.channel.names import Names
+    from hostdriver.channel.structures import Structure
     from hostdriver.core.state import DeviceState, DriverState
 
 
@@ -45,6 +47,11 @@ async def _get_properties(state: DriverState, names: Names, call: Arguments) -> 
     structure = call.structure("pDeviceProperties")
     identity = Identity(record.device, record.sub_device, is_part=record.is_part)
     found = await device_queries.get_properties(state, identity, requested(structure))
+    fill_device(structure, found)
+
+
+def fill_device(structure: Structure, found: DeviceProperties) -> None:
+    """Fill the properties of a device, whose tag decides about one member's unit."""
     fill(structure, found)
     if structure.stype == StructureType.DEVICE_PROPERTIES:
         # In nanoseconds, where its younger tag means ticks a second.

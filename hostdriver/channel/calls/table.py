@@ -15,6 +15,7 @@ from hostdriver.channel.calls import (
     fences,
     memory,
     sharing,
+    sysman,
     virtual,
 )
 
@@ -39,6 +40,7 @@ _HANDLERS: dict[str, Handler] = {
     **events.HANDLERS,
     **counting.HANDLERS,
     **fences.HANDLERS,
+    **sysman.HANDLERS,
 }
 
 

@@ -3,321 +3,479 @@
 #include "../local.h"
 
 const emuzero_structure emuzero_structures[] = {
-    {64, 0, 0}, /* ze_ipc_mem_handle_t */
-    {64, 0, 0}, /* ze_ipc_event_pool_handle_t */
-    {16, 0, 0}, /* ze_uuid_t */
-    {16, 1, 0}, /* ze_base_cb_params_t */
-    {16, 1, 0}, /* ze_base_properties_t */
-    {16, 1, 0}, /* ze_base_desc_t */
-    {64, 0, 0}, /* ze_ipc_event_counter_based_handle_t */
-    {24, 1, 0}, /* ze_init_driver_type_desc_t */
-    {16, 0, 0}, /* ze_driver_uuid_t */
-    {40, 1, 1}, /* ze_driver_properties_t */
-    {24, 1, 0}, /* ze_driver_ipc_properties_t */
-    {260, 0, 0}, /* ze_driver_extension_properties_t */
-    {16, 0, 0}, /* ze_device_uuid_t */
-    {368, 1, 1}, /* ze_device_properties_t */
-    {16, 0, 0}, /* ze_device_thread_t */
-    {88, 1, 0}, /* ze_device_compute_properties_t */
-    {48, 1, 0}, /* ze_device_compute_dotproduct_ext_properties_t */
-    {16, 0, 0}, /* ze_native_kernel_uuid_t */
-    {64, 1, 0}, /* ze_device_module_properties_t */
-    {40, 1, 0}, /* ze_command_queue_group_properties_t */
-    {296, 1, 1}, /* ze_device_memory_properties_t */
-    {40, 1, 0}, /* ze_device_memory_access_properties_t */
-    {32, 1, 0}, /* ze_device_cache_properties_t */
-    {56, 1, 0}, /* ze_device_image_properties_t */
-    {32, 1, 0}, /* ze_device_external_memory_properties_t */
-    {24, 1, 1}, /* ze_device_p2p_properties_t */
-    {24, 1, 0}, /* ze_device_event_properties_t */
-    {24, 1, 0}, /* ze_runtime_requirements_module_desc_t */
-    {24, 1, 0}, /* ze_runtime_requirements_graph_desc_t */
-    {24, 1, 0}, /* ze_validate_runtime_requirements_output_t */
-    {24, 1, 1}, /* ze_context_desc_t */
-    {40, 1, 1}, /* ze_command_queue_desc_t */
-    {24, 1, 1}, /* ze_command_list_desc_t */
-    {24, 0, 0}, /* ze_copy_region_t */
-    {24, 0, 0}, /* ze_image_region_t */
-    {24, 1, 1}, /* ze_event_pool_desc_t */
-    {24, 1, 0}, /* ze_event_sync_mode_desc_t */
-    {32, 1, 0}, /* ze_event_desc_t */
-    {32, 1, 1}, /* ze_event_counter_based_desc_t */
-    {40, 1, 0}, /* ze_event_counter_based_external_sync_allocation_desc_t */
-    {40, 1, 0}, /* ze_event_counter_based_external_aggregate_storage_desc_t */
-    {16, 0, 0}, /* ze_kernel_timestamp_data_t */
-    {32, 0, 0}, /* ze_kernel_timestamp_result_t */
-    {24, 1, 0}, /* ze_fence_desc_t */
-    {24, 0, 0}, /* ze_image_format_t */
-    {72, 1, 0}, /* ze_image_desc_t */
-    {24, 1, 0}, /* ze_image_properties_t */
-    {24, 1, 1}, /* ze_device_mem_alloc_desc_t */
-    {24, 1, 1}, /* ze_host_mem_alloc_desc_t */
-    {40, 1, 1}, /* ze_memory_allocation_properties_t */
-    {24, 1, 0}, /* ze_external_memory_export_desc_t */
-    {24, 1, 0}, /* ze_external_memory_import_fd_t */
-    {24, 1, 0}, /* ze_external_memory_export_fd_t */
-    {40, 1, 0}, /* ze_external_memory_import_win32_handle_t */
-    {32, 1, 0}, /* ze_external_memory_export_win32_handle_t */
-    {24, 0, 0}, /* ze_module_constants_t */
-    {56, 1, 0}, /* ze_module_desc_t */
-    {24, 1, 0}, /* ze_command_list_append_launch_kernel_param_cooperative_desc_t */
-    {24, 1, 0}, /* ze_module_properties_t */
-    {32, 1, 0}, /* ze_kernel_desc_t */
-    {32, 0, 0}, /* ze_kernel_uuid_t */
-    {96, 1, 0}, /* ze_kernel_properties_t */
-    {24, 1, 0}, /* ze_kernel_preferred_group_size_properties_t */
-    {12, 0, 0}, /* ze_group_count_t */
-    {12, 0, 0}, /* ze_group_size_t */
-    {56, 1, 0}, /* ze_module_program_exp_desc_t */
-    {24, 1, 0}, /* ze_device_raytracing_ext_properties_t */
-    {24, 1, 0}, /* ze_raytracing_mem_alloc_ext_desc_t */
-    {32, 1, 0}, /* ze_sampler_desc_t */
-    {32, 1, 1}, /* ze_physical_mem_desc_t */
-    {32, 1, 1}, /* ze_physical_mem_properties_t */
-    {32, 1, 0}, /* ze_float_atomic_ext_properties_t */
-    {24, 1, 0}, /* ze_relaxed_allocation_limits_ext_desc_t */
-    {24, 1, 0}, /* ze_relaxed_allocation_limits_exp_desc_t */
-    {24, 1, 0}, /* ze_cache_reservation_ext_desc_t */
-    {40, 1, 0}, /* ze_image_memory_properties_exp_t */
-    {24, 1, 0}, /* ze_image_view_planar_ext_desc_t */
-    {24, 1, 0}, /* ze_image_view_planar_exp_desc_t */
-    {24, 1, 0}, /* ze_scheduling_hint_exp_properties_t */
-    {24, 1, 0}, /* ze_scheduling_hint_exp_desc_t */
-    {24, 1, 0}, /* ze_context_power_saving_hint_exp_desc_t */
-    {24, 1, 0}, /* ze_eu_count_ext_t */
-    {16, 0, 0}, /* ze_pci_address_ext_t */
-    {16, 0, 0}, /* ze_pci_speed_ext_t */
-    {48, 1, 0}, /* ze_pci_ext_properties_t */
-    {24, 1, 0}, /* ze_srgb_ext_desc_t */
-    {24, 1, 0}, /* ze_image_allocation_ext_properties_t */
-    {24, 1, 0}, /* ze_linkage_inspection_ext_desc_t */
-    {24, 1, 0}, /* ze_memory_compression_hints_ext_desc_t */
-    {24, 1, 0}, /* ze_driver_memory_free_ext_properties_t */
-    {24, 1, 1}, /* ze_memory_free_ext_desc_t */
-    {40, 1, 0}, /* ze_device_p2p_bandwidth_exp_properties_t */
-    {24, 1, 0}, /* ze_copy_bandwidth_exp_properties_t */
-    {8, 0, 0}, /* ze_device_luid_ext_t */
-    {32, 1, 0}, /* ze_device_luid_ext_properties_t */
-    {16, 0, 0}, /* ze_fabric_vertex_pci_exp_address_t */
-    {56, 1, 0}, /* ze_fabric_vertex_exp_properties_t */
-    {312, 1, 0}, /* ze_fabric_edge_exp_properties_t */
-    {48, 1, 0}, /* ze_device_memory_ext_properties_t */
-    {24, 1, 0}, /* ze_device_ip_version_ext_t */
-    {24, 1, 0}, /* ze_kernel_max_group_size_properties_ext_t */
-    {16, 0, 0}, /* ze_sub_allocation_t */
-    {32, 1, 0}, /* ze_memory_sub_allocations_exp_properties_t */
-    {24, 1, 0}, /* ze_event_query_kernel_timestamps_ext_properties_t */
-    {16, 0, 0}, /* ze_synchronized_timestamp_data_ext_t */
-    {32, 0, 0}, /* ze_synchronized_timestamp_result_ext_t */
-    {32, 1, 0}, /* ze_event_query_kernel_timestamps_results_ext_properties_t */
-    {24, 1, 0}, /* ze_rtas_builder_exp_desc_t */
-    {48, 1, 0}, /* ze_rtas_builder_exp_properties_t */
-    {24, 1, 0}, /* ze_rtas_parallel_operation_exp_properties_t */
-    {32, 1, 0}, /* ze_rtas_device_exp_properties_t */
-    {12, 0, 0}, /* ze_rtas_float3_exp_t */
-    {48, 0, 0}, /* ze_rtas_transform_float3x4_column_major_exp_t */
-    {64, 0, 0}, /* ze_rtas_transform_float3x4_aligned_column_major_exp_t */
-    {48, 0, 0}, /* ze_rtas_transform_float3x4_row_major_exp_t */
-    {24, 0, 0}, /* ze_rtas_aabb_exp_t */
-    {12, 0, 0}, /* ze_rtas_triangle_indices_uint32_exp_t */
-    {16, 0, 0}, /* ze_rtas_quad_indices_uint32_exp_t */
-    {1, 0, 0}, /* ze_rtas_builder_geometry_info_exp_t */
-    {40, 0, 0}, /* ze_rtas_builder_triangles_geometry_info_exp_t */
-    {40, 0, 0}, /* ze_rtas_builder_quads_geometry_info_exp_t */
-    {48, 1, 0}, /* ze_rtas_geometry_aabbs_exp_cb_params_t */
-    {24, 0, 0}, /* ze_rtas_builder_procedural_geometry_info_exp_t */
-    {32, 0, 0}, /* ze_rtas_builder_instance_geometry_info_exp_t */
-    {48, 1, 0}, /* ze_rtas_builder_build_op_exp_desc_t */
-    {24, 1, 0}, /* ze_event_pool_counter_based_exp_desc_t */
-    {24, 1, 0}, /* ze_image_bindless_exp_desc_t */
-    {24, 1, 0}, /* ze_image_pitched_exp_desc_t */
-    {32, 1, 0}, /* ze_device_pitched_alloc_exp_properties_t */
-    {32, 1, 0}, /* ze_pitched_alloc_2dimage_linear_pitch_exp_info_t */
-    {32, 1, 0}, /* ze_custom_pitch_exp_desc_t */
-    {24, 1, 0}, /* ze_mutable_command_id_exp_desc_t */
-    {24, 1, 0}, /* ze_mutable_command_list_exp_properties_t */
-    {24, 1, 0}, /* ze_mutable_command_list_exp_desc_t */
-    {24, 1, 0}, /* ze_mutable_commands_exp_desc_t */
-    {48, 1, 0}, /* ze_mutable_kernel_argument_exp_desc_t */
-    {32, 1, 0}, /* ze_mutable_group_count_exp_desc_t */
-    {40, 1, 0}, /* ze_mutable_group_size_exp_desc_t */
-    {40, 1, 0}, /* ze_mutable_global_offset_exp_desc_t */
-    {40, 1, 0}, /* ze_mutable_graph_argument_exp_desc_t */
-    {24, 1, 0}, /* ze_driver_ddi_handles_ext_properties_t */
-    {24, 1, 0}, /* ze_external_semaphore_ext_desc_t */
-    {32, 1, 0}, /* ze_external_semaphore_win32_ext_desc_t */
-    {24, 1, 0}, /* ze_external_semaphore_fd_ext_desc_t */
-    {24, 1, 0}, /* ze_external_semaphore_signal_params_ext_t */
-    {24, 1, 0}, /* ze_external_semaphore_wait_params_ext_t */
-    {24, 1, 0}, /* ze_device_cache_line_size_ext_t */
-    {24, 1, 0}, /* ze_rtas_builder_ext_desc_t */
-    {48, 1, 0}, /* ze_rtas_builder_ext_properties_t */
-    {24, 1, 0}, /* ze_rtas_parallel_operation_ext_properties_t */
-    {32, 1, 0}, /* ze_rtas_device_ext_properties_t */
-    {12, 0, 0}, /* ze_rtas_float3_ext_t */
-    {48, 0, 0}, /* ze_rtas_transform_float3x4_column_major_ext_t */
-    {64, 0, 0}, /* ze_rtas_transform_float3x4_aligned_column_major_ext_t */
-    {48, 0, 0}, /* ze_rtas_transform_float3x4_row_major_ext_t */
-    {24, 0, 0}, /* ze_rtas_aabb_ext_t */
-    {12, 0, 0}, /* ze_rtas_triangle_indices_uint32_ext_t */
-    {16, 0, 0}, /* ze_rtas_quad_indices_uint32_ext_t */
-    {1, 0, 0}, /* ze_rtas_builder_geometry_info_ext_t */
-    {40, 0, 0}, /* ze_rtas_builder_triangles_geometry_info_ext_t */
-    {40, 0, 0}, /* ze_rtas_builder_quads_geometry_info_ext_t */
-    {48, 1, 0}, /* ze_rtas_geometry_aabbs_ext_cb_params_t */
-    {24, 0, 0}, /* ze_rtas_builder_procedural_geometry_info_ext_t */
-    {32, 0, 0}, /* ze_rtas_builder_instance_geometry_info_ext_t */
-    {48, 1, 0}, /* ze_rtas_builder_build_op_ext_desc_t */
-    {80, 1, 0}, /* ze_device_vector_width_properties_ext_t */
-    {32, 1, 1}, /* ze_external_memmap_sysmem_ext_desc_t */
-    {40, 1, 0}, /* ze_kernel_allocation_exp_properties_t */
-    {24, 1, 0}, /* ze_device_usablemem_size_ext_properties_t */
-    {24, 1, 0}, /* ze_image_format_support_ext_properties_t */
-    {24, 1, 0}, /* ze_ipc_mem_handle_type_ext_desc_t */
-    {24, 1, 0}, /* ze_record_replay_graph_ext_properties_t */
-    {24, 1, 0}, /* ze_record_replay_graph_ext_dump_desc_t */
-    {24, 1, 0}, /* ze_device_readonly_memory_ext_properties_t */
-    {32, 0, 0}, /* ze_handle_t */
-    {12, 0, 0}, /* zel_version_t */
-    {80, 0, 0}, /* zel_component_version_t */
-    {24, 1, 0}, /* ze_ipc_phys_mem_handle_range_ext_desc_t */
-    {24, 1, 0}, /* ze_init_driver_app_version_ext_desc_t */
-    {260, 0, 0}, /* ze_compiler_name_version_t */
-    {264, 0, 0}, /* ze_dditable_driver_t */
-    {160, 0, 0}, /* zet_dditable_driver_t */
-    {200, 0, 0}, /* zes_dditable_driver_t */
-    {16, 0, 0}, /* zer_dditable_driver_t */
+    {64, 0, 0, 0}, /* ze_ipc_mem_handle_t */
+    {64, 0, 0, 0}, /* ze_ipc_event_pool_handle_t */
+    {16, 0, 0, 0}, /* ze_uuid_t */
+    {16, 1, 0, 0}, /* ze_base_cb_params_t */
+    {16, 1, 0, 0}, /* ze_base_properties_t */
+    {16, 1, 0, 0}, /* ze_base_desc_t */
+    {64, 0, 0, 0}, /* ze_ipc_event_counter_based_handle_t */
+    {24, 1, 0, 0}, /* ze_init_driver_type_desc_t */
+    {16, 0, 0, 0}, /* ze_driver_uuid_t */
+    {40, 1, 1, 0}, /* ze_driver_properties_t */
+    {24, 1, 0, 0}, /* ze_driver_ipc_properties_t */
+    {260, 0, 0, 0}, /* ze_driver_extension_properties_t */
+    {16, 0, 0, 0}, /* ze_device_uuid_t */
+    {368, 1, 1, 0}, /* ze_device_properties_t */
+    {16, 0, 0, 0}, /* ze_device_thread_t */
+    {88, 1, 0, 0}, /* ze_device_compute_properties_t */
+    {48, 1, 0, 0}, /* ze_device_compute_dotproduct_ext_properties_t */
+    {16, 0, 0, 0}, /* ze_native_kernel_uuid_t */
+    {64, 1, 0, 0}, /* ze_device_module_properties_t */
+    {40, 1, 0, 0}, /* ze_command_queue_group_properties_t */
+    {296, 1, 1, 0}, /* ze_device_memory_properties_t */
+    {40, 1, 0, 0}, /* ze_device_memory_access_properties_t */
+    {32, 1, 0, 0}, /* ze_device_cache_properties_t */
+    {56, 1, 0, 0}, /* ze_device_image_properties_t */
+    {32, 1, 0, 0}, /* ze_device_external_memory_properties_t */
+    {24, 1, 1, 0}, /* ze_device_p2p_properties_t */
+    {24, 1, 0, 0}, /* ze_device_event_properties_t */
+    {24, 1, 0, 0}, /* ze_runtime_requirements_module_desc_t */
+    {24, 1, 0, 0}, /* ze_runtime_requirements_graph_desc_t */
+    {24, 1, 0, 0}, /* ze_validate_runtime_requirements_output_t */
+    {24, 1, 1, 0}, /* ze_context_desc_t */
+    {40, 1, 1, 0}, /* ze_command_queue_desc_t */
+    {24, 1, 1, 0}, /* ze_command_list_desc_t */
+    {24, 0, 0, 0}, /* ze_copy_region_t */
+    {24, 0, 0, 0}, /* ze_image_region_t */
+    {24, 1, 1, 0}, /* ze_event_pool_desc_t */
+    {24, 1, 0, 0}, /* ze_event_sync_mode_desc_t */
+    {32, 1, 0, 0}, /* ze_event_desc_t */
+    {32, 1, 1, 0}, /* ze_event_counter_based_desc_t */
+    {40, 1, 0, 0}, /* ze_event_counter_based_external_sync_allocation_desc_t */
+    {40, 1, 0, 0}, /* ze_event_counter_based_external_aggregate_storage_desc_t */
+    {16, 0, 0, 0}, /* ze_kernel_timestamp_data_t */
+    {32, 0, 0, 0}, /* ze_kernel_timestamp_result_t */
+    {24, 1, 0, 0}, /* ze_fence_desc_t */
+    {24, 0, 0, 0}, /* ze_image_format_t */
+    {72, 1, 0, 0}, /* ze_image_desc_t */
+    {24, 1, 0, 0}, /* ze_image_properties_t */
+    {24, 1, 1, 0}, /* ze_device_mem_alloc_desc_t */
+    {24, 1, 1, 0}, /* ze_host_mem_alloc_desc_t */
+    {40, 1, 1, 0}, /* ze_memory_allocation_properties_t */
+    {24, 1, 0, 0}, /* ze_external_memory_export_desc_t */
+    {24, 1, 0, 0}, /* ze_external_memory_import_fd_t */
+    {24, 1, 0, 0}, /* ze_external_memory_export_fd_t */
+    {40, 1, 0, 0}, /* ze_external_memory_import_win32_handle_t */
+    {32, 1, 0, 0}, /* ze_external_memory_export_win32_handle_t */
+    {24, 0, 0, 0}, /* ze_module_constants_t */
+    {56, 1, 0, 0}, /* ze_module_desc_t */
+    {24, 1, 0, 0}, /* ze_command_list_append_launch_kernel_param_cooperative_desc_t */
+    {24, 1, 0, 0}, /* ze_module_properties_t */
+    {32, 1, 0, 0}, /* ze_kernel_desc_t */
+    {32, 0, 0, 0}, /* ze_kernel_uuid_t */
+    {96, 1, 0, 0}, /* ze_kernel_properties_t */
+    {24, 1, 0, 0}, /* ze_kernel_preferred_group_size_properties_t */
+    {12, 0, 0, 0}, /* ze_group_count_t */
+    {12, 0, 0, 0}, /* ze_group_size_t */
+    {56, 1, 0, 0}, /* ze_module_program_exp_desc_t */
+    {24, 1, 0, 0}, /* ze_device_raytracing_ext_properties_t */
+    {24, 1, 0, 0}, /* ze_raytracing_mem_alloc_ext_desc_t */
+    {32, 1, 0, 0}, /* ze_sampler_desc_t */
+    {32, 1, 1, 0}, /* ze_physical_mem_desc_t */
+    {32, 1, 1, 0}, /* ze_physical_mem_properties_t */
+    {32, 1, 0, 0}, /* ze_float_atomic_ext_properties_t */
+    {24, 1, 0, 0}, /* ze_relaxed_allocation_limits_ext_desc_t */
+    {24, 1, 0, 0}, /* ze_relaxed_allocation_limits_exp_desc_t */
+    {24, 1, 0, 0}, /* ze_cache_reservation_ext_desc_t */
+    {40, 1, 0, 0}, /* ze_image_memory_properties_exp_t */
+    {24, 1, 0, 0}, /* ze_image_view_planar_ext_desc_t */
+    {24, 1, 0, 0}, /* ze_image_view_planar_exp_desc_t */
+    {24, 1, 0, 0}, /* ze_scheduling_hint_exp_properties_t */
+    {24, 1, 0, 0}, /* ze_scheduling_hint_exp_desc_t */
+    {24, 1, 0, 0}, /* ze_context_power_saving_hint_exp_desc_t */
+    {24, 1, 0, 0}, /* ze_eu_count_ext_t */
+    {16, 0, 0, 0}, /* ze_pci_address_ext_t */
+    {16, 0, 0, 0}, /* ze_pci_speed_ext_t */
+    {48, 1, 0, 0}, /* ze_pci_ext_properties_t */
+    {24, 1, 0, 0}, /* ze_srgb_ext_desc_t */
+    {24, 1, 0, 0}, /* ze_image_allocation_ext_properties_t */
+    {24, 1, 0, 0}, /* ze_linkage_inspection_ext_desc_t */
+    {24, 1, 0, 0}, /* ze_memory_compression_hints_ext_desc_t */
+    {24, 1, 0, 0}, /* ze_driver_memory_free_ext_properties_t */
+    {24, 1, 1, 0}, /* ze_memory_free_ext_desc_t */
+    {40, 1, 0, 0}, /* ze_device_p2p_bandwidth_exp_properties_t */
+    {24, 1, 0, 0}, /* ze_copy_bandwidth_exp_properties_t */
+    {8, 0, 0, 0}, /* ze_device_luid_ext_t */
+    {32, 1, 0, 0}, /* ze_device_luid_ext_properties_t */
+    {16, 0, 0, 0}, /* ze_fabric_vertex_pci_exp_address_t */
+    {56, 1, 0, 0}, /* ze_fabric_vertex_exp_properties_t */
+    {312, 1, 0, 0}, /* ze_fabric_edge_exp_properties_t */
+    {48, 1, 0, 0}, /* ze_device_memory_ext_properties_t */
+    {24, 1, 0, 0}, /* ze_device_ip_version_ext_t */
+    {24, 1, 0, 0}, /* ze_kernel_max_group_size_properties_ext_t */
+    {16, 0, 0, 0}, /* ze_sub_allocation_t */
+    {32, 1, 0, 0}, /* ze_memory_sub_allocations_exp_properties_t */
+    {24, 1, 0, 0}, /* ze_event_query_kernel_timestamps_ext_properties_t */
+    {16, 0, 0, 0}, /* ze_synchronized_timestamp_data_ext_t */
+    {32, 0, 0, 0}, /* ze_synchronized_timestamp_result_ext_t */
+    {32, 1, 0, 0}, /* ze_event_query_kernel_timestamps_results_ext_properties_t */
+    {24, 1, 0, 0}, /* ze_rtas_builder_exp_desc_t */
+    {48, 1, 0, 0}, /* ze_rtas_builder_exp_properties_t */
+    {24, 1, 0, 0}, /* ze_rtas_parallel_operation_exp_properties_t */
+    {32, 1, 0, 0}, /* ze_rtas_device_exp_properties_t */
+    {12, 0, 0, 0}, /* ze_rtas_float3_exp_t */
+    {48, 0, 0, 0}, /* ze_rtas_transform_float3x4_column_major_exp_t */
+    {64, 0, 0, 0}, /* ze_rtas_transform_float3x4_aligned_column_major_exp_t */
+    {48, 0, 0, 0}, /* ze_rtas_transform_float3x4_row_major_exp_t */
+    {24, 0, 0, 0}, /* ze_rtas_aabb_exp_t */
+    {12, 0, 0, 0}, /* ze_rtas_triangle_indices_uint32_exp_t */
+    {16, 0, 0, 0}, /* ze_rtas_quad_indices_uint32_exp_t */
+    {1, 0, 0, 0}, /* ze_rtas_builder_geometry_info_exp_t */
+    {40, 0, 0, 0}, /* ze_rtas_builder_triangles_geometry_info_exp_t */
+    {40, 0, 0, 0}, /* ze_rtas_builder_quads_geometry_info_exp_t */
+    {48, 1, 0, 0}, /* ze_rtas_geometry_aabbs_exp_cb_params_t */
+    {24, 0, 0, 0}, /* ze_rtas_builder_procedural_geometry_info_exp_t */
+    {32, 0, 0, 0}, /* ze_rtas_builder_instance_geometry_info_exp_t */
+    {48, 1, 0, 0}, /* ze_rtas_builder_build_op_exp_desc_t */
+    {24, 1, 0, 0}, /* ze_event_pool_counter_based_exp_desc_t */
+    {24, 1, 0, 0}, /* ze_image_bindless_exp_desc_t */
+    {24, 1, 0, 0}, /* ze_image_pitched_exp_desc_t */
+    {32, 1, 0, 0}, /* ze_device_pitched_alloc_exp_properties_t */
+    {32, 1, 0, 0}, /* ze_pitched_alloc_2dimage_linear_pitch_exp_info_t */
+    {32, 1, 0, 0}, /* ze_custom_pitch_exp_desc_t */
+    {24, 1, 0, 0}, /* ze_mutable_command_id_exp_desc_t */
+    {24, 1, 0, 0}, /* ze_mutable_command_list_exp_properties_t */
+    {24, 1, 0, 0}, /* ze_mutable_command_list_exp_desc_t */
+    {24, 1, 0, 0}, /* ze_mutable_commands_exp_desc_t */
+    {48, 1, 0, 0}, /* ze_mutable_kernel_argument_exp_desc_t */
+    {32, 1, 0, 0}, /* ze_mutable_group_count_exp_desc_t */
+    {40, 1, 0, 0}, /* ze_mutable_group_size_exp_desc_t */
+    {40, 1, 0, 0}, /* ze_mutable_global_offset_exp_desc_t */
+    {40, 1, 0, 0}, /* ze_mutable_graph_argument_exp_desc_t */
+    {24, 1, 0, 0}, /* ze_driver_ddi_handles_ext_properties_t */
+    {24, 1, 0, 0}, /* ze_external_semaphore_ext_desc_t */
+    {32, 1, 0, 0}, /* ze_external_semaphore_win32_ext_desc_t */
+    {24, 1, 0, 0}, /* ze_external_semaphore_fd_ext_desc_t */
+    {24, 1, 0, 0}, /* ze_external_semaphore_signal_params_ext_t */
+    {24, 1, 0, 0}, /* ze_external_semaphore_wait_params_ext_t */
+    {24, 1, 0, 0}, /* ze_device_cache_line_size_ext_t */
+    {24, 1, 0, 0}, /* ze_rtas_builder_ext_desc_t */
+    {48, 1, 0, 0}, /* ze_rtas_builder_ext_properties_t */
+    {24, 1, 0, 0}, /* ze_rtas_parallel_operation_ext_properties_t */
+    {32, 1, 0, 0}, /* ze_rtas_device_ext_properties_t */
+    {12, 0, 0, 0}, /* ze_rtas_float3_ext_t */
+    {48, 0, 0, 0}, /* ze_rtas_transform_float3x4_column_major_ext_t */
+    {64, 0, 0, 0}, /* ze_rtas_transform_float3x4_aligned_column_major_ext_t */
+    {48, 0, 0, 0}, /* ze_rtas_transform_float3x4_row_major_ext_t */
+    {24, 0, 0, 0}, /* ze_rtas_aabb_ext_t */
+    {12, 0, 0, 0}, /* ze_rtas_triangle_indices_uint32_ext_t */
+    {16, 0, 0, 0}, /* ze_rtas_quad_indices_uint32_ext_t */
+    {1, 0, 0, 0}, /* ze_rtas_builder_geometry_info_ext_t */
+    {40, 0, 0, 0}, /* ze_rtas_builder_triangles_geometry_info_ext_t */
+    {40, 0, 0, 0}, /* ze_rtas_builder_quads_geometry_info_ext_t */
+    {48, 1, 0, 0}, /* ze_rtas_geometry_aabbs_ext_cb_params_t */
+    {24, 0, 0, 0}, /* ze_rtas_builder_procedural_geometry_info_ext_t */
+    {32, 0, 0, 0}, /* ze_rtas_builder_instance_geometry_info_ext_t */
+    {48, 1, 0, 0}, /* ze_rtas_builder_build_op_ext_desc_t */
+    {80, 1, 0, 0}, /* ze_device_vector_width_properties_ext_t */
+    {32, 1, 1, 0}, /* ze_external_memmap_sysmem_ext_desc_t */
+    {40, 1, 0, 0}, /* ze_kernel_allocation_exp_properties_t */
+    {24, 1, 0, 0}, /* ze_device_usablemem_size_ext_properties_t */
+    {24, 1, 0, 0}, /* ze_image_format_support_ext_properties_t */
+    {24, 1, 0, 0}, /* ze_ipc_mem_handle_type_ext_desc_t */
+    {24, 1, 0, 0}, /* ze_record_replay_graph_ext_properties_t */
+    {24, 1, 0, 0}, /* ze_record_replay_graph_ext_dump_desc_t */
+    {24, 1, 0, 0}, /* ze_device_readonly_memory_ext_properties_t */
+    {32, 0, 0, 0}, /* ze_handle_t */
+    {12, 0, 0, 0}, /* zel_version_t */
+    {80, 0, 0, 0}, /* zel_component_version_t */
+    {24, 1, 0, 0}, /* ze_ipc_phys_mem_handle_range_ext_desc_t */
+    {24, 1, 0, 0}, /* ze_init_driver_app_version_ext_desc_t */
+    {260, 0, 0, 0}, /* ze_compiler_name_version_t */
+    {264, 0, 0, 0}, /* ze_dditable_driver_t */
+    {160, 0, 0, 0}, /* zet_dditable_driver_t */
+    {200, 0, 0, 1}, /* zes_dditable_driver_t */
+    {16, 0, 0, 0}, /* zer_dditable_driver_t */
+    {16, 1, 0, 1}, /* zes_base_properties_t */
+    {16, 1, 0, 1}, /* zes_base_desc_t */
+    {16, 1, 0, 1}, /* zes_base_state_t */
+    {16, 1, 0, 1}, /* zes_base_config_t */
+    {16, 1, 0, 1}, /* zes_base_capability_t */
+    {260, 0, 0, 1}, /* zes_driver_extension_properties_t */
+    {24, 1, 0, 1}, /* zes_device_state_t */
+    {24, 1, 0, 1}, /* zes_reset_properties_t */
+    {16, 0, 0, 1}, /* zes_uuid_t */
+    {776, 1, 1, 1}, /* zes_device_properties_t */
+    {40, 1, 0, 1}, /* zes_device_ext_properties_t */
+    {48, 1, 0, 1}, /* zes_process_state_t */
+    {16, 0, 0, 1}, /* zes_pci_address_t */
+    {16, 0, 0, 1}, /* zes_pci_speed_t */
+    {56, 1, 0, 1}, /* zes_pci_properties_t */
+    {48, 1, 0, 1}, /* zes_pci_state_t */
+    {40, 1, 0, 1}, /* zes_pci_bar_properties_t */
+    {48, 1, 0, 1}, /* zes_pci_bar_properties_1_2_t */
+    {56, 0, 0, 1}, /* zes_pci_stats_t */
+    {32, 1, 0, 1}, /* zes_overclock_properties_t */
+    {40, 0, 0, 1}, /* zes_control_property_t */
+    {48, 0, 0, 1}, /* zes_vf_property_t */
+    {68, 0, 0, 1}, /* zes_diag_test_t */
+    {96, 1, 0, 1}, /* zes_diag_properties_t */
+    {24, 1, 0, 1}, /* zes_device_ecc_desc_t */
+    {32, 1, 0, 1}, /* zes_device_ecc_properties_t */
+    {32, 1, 0, 1}, /* zes_engine_properties_t */
+    {16, 0, 0, 1}, /* zes_engine_stats_t */
+    {12, 0, 0, 1}, /* zes_fabric_port_id_t */
+    {16, 0, 0, 1}, /* zes_fabric_port_speed_t */
+    {328, 1, 0, 1}, /* zes_fabric_port_properties_t */
+    {256, 0, 0, 1}, /* zes_fabric_link_type_t */
+    {24, 1, 0, 1}, /* zes_fabric_port_config_t */
+    {72, 1, 0, 1}, /* zes_fabric_port_state_t */
+    {24, 0, 0, 1}, /* zes_fabric_port_throughput_t */
+    {48, 1, 0, 1}, /* zes_fabric_port_error_counters_t */
+    {8, 0, 0, 1}, /* zes_fan_speed_t */
+    {12, 0, 0, 1}, /* zes_fan_temp_speed_t */
+    {388, 0, 0, 1}, /* zes_fan_speed_table_t */
+    {48, 1, 0, 1}, /* zes_fan_properties_t */
+    {416, 1, 0, 1}, /* zes_fan_config_t */
+    {160, 1, 0, 1}, /* zes_firmware_properties_t */
+    {48, 1, 0, 1}, /* zes_freq_properties_t */
+    {16, 0, 0, 1}, /* zes_freq_range_t */
+    {64, 1, 0, 1}, /* zes_freq_state_t */
+    {16, 0, 0, 1}, /* zes_freq_throttle_time_t */
+    {80, 1, 0, 1}, /* zes_oc_capabilities_t */
+    {32, 1, 0, 1}, /* zes_led_properties_t */
+    {24, 0, 0, 1}, /* zes_led_color_t */
+    {48, 1, 0, 1}, /* zes_led_state_t */
+    {48, 1, 0, 1}, /* zes_mem_properties_t */
+    {40, 1, 0, 1}, /* zes_mem_state_t */
+    {32, 0, 0, 1}, /* zes_mem_bandwidth_t */
+    {4, 0, 0, 1}, /* zes_mem_ext_bandwidth_t */
+    {32, 1, 0, 1}, /* zes_perf_properties_t */
+    {40, 1, 0, 1}, /* zes_power_properties_t */
+    {16, 0, 0, 1}, /* zes_power_energy_counter_t */
+    {12, 0, 0, 1}, /* zes_power_sustained_limit_t */
+    {8, 0, 0, 1}, /* zes_power_burst_limit_t */
+    {8, 0, 0, 1}, /* zes_power_peak_limit_t */
+    {24, 0, 0, 1}, /* zes_energy_threshold_t */
+    {32, 1, 0, 1}, /* zes_psu_properties_t */
+    {32, 1, 0, 1}, /* zes_psu_state_t */
+    {32, 1, 0, 1}, /* zes_ras_properties_t */
+    {72, 1, 0, 1}, /* zes_ras_state_t */
+    {96, 1, 0, 1}, /* zes_ras_config_t */
+    {40, 1, 0, 1}, /* zes_sched_properties_t */
+    {24, 1, 0, 1}, /* zes_sched_timeout_properties_t */
+    {32, 1, 0, 1}, /* zes_sched_timeslice_properties_t */
+    {32, 1, 0, 1}, /* zes_standby_properties_t */
+    {48, 1, 0, 1}, /* zes_temp_properties_t */
+    {16, 0, 0, 1}, /* zes_temp_threshold_t */
+    {56, 1, 0, 1}, /* zes_temp_config_t */
+    {48, 1, 0, 1}, /* zes_power_limit_ext_desc_t */
+    {32, 1, 0, 1}, /* zes_power_ext_properties_t */
+    {24, 1, 0, 1}, /* zes_engine_ext_properties_t */
+    {16, 0, 0, 1}, /* zes_ras_state_exp_t */
+    {24, 1, 0, 1}, /* zes_ras_state_exp2_t */
+    {32, 1, 0, 1}, /* zes_ras_config_exp_t */
+    {24, 1, 0, 1}, /* zes_mem_page_offline_state_exp_t */
+    {24, 1, 0, 1}, /* zes_mem_bandwidth_counter_bits_exp_properties_t */
+    {24, 1, 0, 1}, /* zes_power_domain_exp_properties_t */
+    {40, 1, 0, 1}, /* zes_subdevice_exp_properties_t */
+    {56, 1, 0, 1}, /* zes_vf_exp_properties_t */
+    {48, 1, 0, 1}, /* zes_vf_util_mem_exp_t */
+    {48, 1, 0, 1}, /* zes_vf_util_engine_exp_t */
+    {40, 1, 0, 1}, /* zes_vf_exp_capabilities_t */
+    {48, 1, 0, 1}, /* zes_vf_exp2_capabilities_t */
+    {32, 1, 0, 1}, /* zes_vf_util_mem_exp2_t */
+    {40, 1, 0, 1}, /* zes_vf_util_engine_exp2_t */
+    {24, 1, 0, 1}, /* zes_device_ecc_default_properties_ext_t */
+    {24, 1, 0, 1}, /* zes_pci_link_speed_downgrade_ext_state_t */
+    {24, 1, 0, 1}, /* zes_pci_link_speed_downgrade_ext_properties_t */
+    {24, 1, 0, 1}, /* zes_device_ext_state_t */
+    {1048, 1, 0, 1}, /* zes_oem_serial_id_ext_properties_t */
 };
 
 const emuzero_tag emuzero_tags[] = {
-    {0x1, 9}, /* ze_driver_properties_t */
-    {0x2, 10}, /* ze_driver_ipc_properties_t */
-    {0x3, 13}, /* ze_device_properties_t */
-    {0x4, 15}, /* ze_device_compute_properties_t */
-    {0x5, 18}, /* ze_device_module_properties_t */
-    {0x6, 19}, /* ze_command_queue_group_properties_t */
-    {0x7, 20}, /* ze_device_memory_properties_t */
-    {0x8, 21}, /* ze_device_memory_access_properties_t */
-    {0x9, 22}, /* ze_device_cache_properties_t */
-    {0xa, 23}, /* ze_device_image_properties_t */
-    {0xb, 25}, /* ze_device_p2p_properties_t */
-    {0xc, 24}, /* ze_device_external_memory_properties_t */
-    {0xd, 30}, /* ze_context_desc_t */
-    {0xe, 31}, /* ze_command_queue_desc_t */
-    {0xf, 32}, /* ze_command_list_desc_t */
-    {0x10, 35}, /* ze_event_pool_desc_t */
-    {0x11, 37}, /* ze_event_desc_t */
-    {0x12, 43}, /* ze_fence_desc_t */
-    {0x13, 45}, /* ze_image_desc_t */
-    {0x14, 46}, /* ze_image_properties_t */
-    {0x15, 47}, /* ze_device_mem_alloc_desc_t */
-    {0x16, 48}, /* ze_host_mem_alloc_desc_t */
-    {0x17, 49}, /* ze_memory_allocation_properties_t */
-    {0x18, 50}, /* ze_external_memory_export_desc_t */
-    {0x19, 51}, /* ze_external_memory_import_fd_t */
-    {0x1a, 52}, /* ze_external_memory_export_fd_t */
-    {0x1b, 56}, /* ze_module_desc_t */
-    {0x1c, 58}, /* ze_module_properties_t */
-    {0x1d, 59}, /* ze_kernel_desc_t */
-    {0x1e, 61}, /* ze_kernel_properties_t */
-    {0x1f, 68}, /* ze_sampler_desc_t */
-    {0x20, 69}, /* ze_physical_mem_desc_t */
-    {0x21, 62}, /* ze_kernel_preferred_group_size_properties_t */
-    {0x22, 53}, /* ze_external_memory_import_win32_handle_t */
-    {0x23, 54}, /* ze_external_memory_export_win32_handle_t */
-    {0x10001, 66}, /* ze_device_raytracing_ext_properties_t */
-    {0x10002, 67}, /* ze_raytracing_mem_alloc_ext_desc_t */
-    {0x10003, 71}, /* ze_float_atomic_ext_properties_t */
-    {0x10004, 74}, /* ze_cache_reservation_ext_desc_t */
-    {0x10005, 81}, /* ze_eu_count_ext_t */
-    {0x10006, 85}, /* ze_srgb_ext_desc_t */
-    {0x10007, 87}, /* ze_linkage_inspection_ext_desc_t */
-    {0x10008, 84}, /* ze_pci_ext_properties_t */
-    {0x10009, 89}, /* ze_driver_memory_free_ext_properties_t */
-    {0x1000a, 90}, /* ze_memory_free_ext_desc_t */
-    {0x1000b, 88}, /* ze_memory_compression_hints_ext_desc_t */
-    {0x1000c, 86}, /* ze_image_allocation_ext_properties_t */
-    {0x1000d, 94}, /* ze_device_luid_ext_properties_t */
-    {0x1000e, 98}, /* ze_device_memory_ext_properties_t */
-    {0x1000f, 99}, /* ze_device_ip_version_ext_t */
-    {0x10010, 76}, /* ze_image_view_planar_ext_desc_t */
-    {0x10011, 103}, /* ze_event_query_kernel_timestamps_ext_properties_t */
-    {0x10012, 106}, /* ze_event_query_kernel_timestamps_results_ext_properties_t */
-    {0x10013, 100}, /* ze_kernel_max_group_size_properties_ext_t */
-    {0x10014, 169}, /* ze_image_format_support_ext_properties_t */
-    {0x10015, 173}, /* ze_device_readonly_memory_ext_properties_t */
-    {0x10016, 72}, /* ze_relaxed_allocation_limits_ext_desc_t */
-    {0x20001, 73}, /* ze_relaxed_allocation_limits_exp_desc_t */
-    {0x20002, 65}, /* ze_module_program_exp_desc_t */
-    {0x20003, 78}, /* ze_scheduling_hint_exp_properties_t */
-    {0x20004, 79}, /* ze_scheduling_hint_exp_desc_t */
-    {0x20005, 77}, /* ze_image_view_planar_exp_desc_t */
-    {0x20006, 13}, /* ze_device_properties_t */
-    {0x20007, 75}, /* ze_image_memory_properties_exp_t */
-    {0x20008, 80}, /* ze_context_power_saving_hint_exp_desc_t */
-    {0x20009, 92}, /* ze_copy_bandwidth_exp_properties_t */
-    {0x2000a, 91}, /* ze_device_p2p_bandwidth_exp_properties_t */
-    {0x2000b, 96}, /* ze_fabric_vertex_exp_properties_t */
-    {0x2000c, 97}, /* ze_fabric_edge_exp_properties_t */
-    {0x2000d, 102}, /* ze_memory_sub_allocations_exp_properties_t */
-    {0x2000e, 107}, /* ze_rtas_builder_exp_desc_t */
-    {0x2000f, 124}, /* ze_rtas_builder_build_op_exp_desc_t */
-    {0x20010, 108}, /* ze_rtas_builder_exp_properties_t */
-    {0x20011, 109}, /* ze_rtas_parallel_operation_exp_properties_t */
-    {0x20012, 110}, /* ze_rtas_device_exp_properties_t */
-    {0x20013, 121}, /* ze_rtas_geometry_aabbs_exp_cb_params_t */
-    {0x20014, 125}, /* ze_event_pool_counter_based_exp_desc_t */
-    {0x20015, 132}, /* ze_mutable_command_list_exp_properties_t */
-    {0x20016, 133}, /* ze_mutable_command_list_exp_desc_t */
-    {0x20017, 131}, /* ze_mutable_command_id_exp_desc_t */
-    {0x20018, 134}, /* ze_mutable_commands_exp_desc_t */
-    {0x20019, 135}, /* ze_mutable_kernel_argument_exp_desc_t */
-    {0x2001a, 136}, /* ze_mutable_group_count_exp_desc_t */
-    {0x2001b, 137}, /* ze_mutable_group_size_exp_desc_t */
-    {0x2001c, 138}, /* ze_mutable_global_offset_exp_desc_t */
-    {0x2001d, 128}, /* ze_device_pitched_alloc_exp_properties_t */
-    {0x2001e, 126}, /* ze_image_bindless_exp_desc_t */
-    {0x2001f, 127}, /* ze_image_pitched_exp_desc_t */
-    {0x20020, 139}, /* ze_mutable_graph_argument_exp_desc_t */
-    {0x20021, 7}, /* ze_init_driver_type_desc_t */
-    {0x20022, 141}, /* ze_external_semaphore_ext_desc_t */
-    {0x20023, 142}, /* ze_external_semaphore_win32_ext_desc_t */
-    {0x20024, 143}, /* ze_external_semaphore_fd_ext_desc_t */
-    {0x20025, 144}, /* ze_external_semaphore_signal_params_ext_t */
-    {0x20026, 145}, /* ze_external_semaphore_wait_params_ext_t */
-    {0x20027, 140}, /* ze_driver_ddi_handles_ext_properties_t */
-    {0x20028, 146}, /* ze_device_cache_line_size_ext_t */
-    {0x20029, 165}, /* ze_device_vector_width_properties_ext_t */
-    {0x20030, 147}, /* ze_rtas_builder_ext_desc_t */
-    {0x20031, 164}, /* ze_rtas_builder_build_op_ext_desc_t */
-    {0x20032, 148}, /* ze_rtas_builder_ext_properties_t */
-    {0x20033, 149}, /* ze_rtas_parallel_operation_ext_properties_t */
-    {0x20034, 150}, /* ze_rtas_device_ext_properties_t */
-    {0x20035, 161}, /* ze_rtas_geometry_aabbs_ext_cb_params_t */
-    {0x20036, 57}, /* ze_command_list_append_launch_kernel_param_cooperative_desc_t */
-    {0x20037, 166}, /* ze_external_memmap_sysmem_ext_desc_t */
-    {0x20038, 129}, /* ze_pitched_alloc_2dimage_linear_pitch_exp_info_t */
-    {0x20039, 167}, /* ze_kernel_allocation_exp_properties_t */
-    {0x2003a, 38}, /* ze_event_counter_based_desc_t */
-    {0x2003b, 39}, /* ze_event_counter_based_external_sync_allocation_desc_t */
-    {0x2003c, 36}, /* ze_event_sync_mode_desc_t */
-    {0x2003d, 170}, /* ze_ipc_mem_handle_type_ext_desc_t */
-    {0x2003e, 26}, /* ze_device_event_properties_t */
-    {0x2003f, 40}, /* ze_event_counter_based_external_aggregate_storage_desc_t */
-    {0x20040, 70}, /* ze_physical_mem_properties_t */
-    {0x20041, 168}, /* ze_device_usablemem_size_ext_properties_t */
-    {0x20042, 130}, /* ze_custom_pitch_exp_desc_t */
-    {0x20043, 16}, /* ze_device_compute_dotproduct_ext_properties_t */
-    {0x20044, 27}, /* ze_runtime_requirements_module_desc_t */
-    {0x20045, 28}, /* ze_runtime_requirements_graph_desc_t */
-    {0x20046, 29}, /* ze_validate_runtime_requirements_output_t */
-    {0x20047, 171}, /* ze_record_replay_graph_ext_properties_t */
-    {0x20048, 172}, /* ze_record_replay_graph_ext_dump_desc_t */
-    {0x2004a, 178}, /* ze_init_driver_app_version_ext_desc_t */
-    {0x2004b, 177}, /* ze_ipc_phys_mem_handle_range_ext_desc_t */
+    {0x1, 9, 0}, /* ze_driver_properties_t */
+    {0x2, 10, 0}, /* ze_driver_ipc_properties_t */
+    {0x3, 13, 0}, /* ze_device_properties_t */
+    {0x4, 15, 0}, /* ze_device_compute_properties_t */
+    {0x5, 18, 0}, /* ze_device_module_properties_t */
+    {0x6, 19, 0}, /* ze_command_queue_group_properties_t */
+    {0x7, 20, 0}, /* ze_device_memory_properties_t */
+    {0x8, 21, 0}, /* ze_device_memory_access_properties_t */
+    {0x9, 22, 0}, /* ze_device_cache_properties_t */
+    {0xa, 23, 0}, /* ze_device_image_properties_t */
+    {0xb, 25, 0}, /* ze_device_p2p_properties_t */
+    {0xc, 24, 0}, /* ze_device_external_memory_properties_t */
+    {0xd, 30, 0}, /* ze_context_desc_t */
+    {0xe, 31, 0}, /* ze_command_queue_desc_t */
+    {0xf, 32, 0}, /* ze_command_list_desc_t */
+    {0x10, 35, 0}, /* ze_event_pool_desc_t */
+    {0x11, 37, 0}, /* ze_event_desc_t */
+    {0x12, 43, 0}, /* ze_fence_desc_t */
+    {0x13, 45, 0}, /* ze_image_desc_t */
+    {0x14, 46, 0}, /* ze_image_properties_t */
+    {0x15, 47, 0}, /* ze_device_mem_alloc_desc_t */
+    {0x16, 48, 0}, /* ze_host_mem_alloc_desc_t */
+    {0x17, 49, 0}, /* ze_memory_allocation_properties_t */
+    {0x18, 50, 0}, /* ze_external_memory_export_desc_t */
+    {0x19, 51, 0}, /* ze_external_memory_import_fd_t */
+    {0x1a, 52, 0}, /* ze_external_memory_export_fd_t */
+    {0x1b, 56, 0}, /* ze_module_desc_t */
+    {0x1c, 58, 0}, /* ze_module_properties_t */
+    {0x1d, 59, 0}, /* ze_kernel_desc_t */
+    {0x1e, 61, 0}, /* ze_kernel_properties_t */
+    {0x1f, 68, 0}, /* ze_sampler_desc_t */
+    {0x20, 69, 0}, /* ze_physical_mem_desc_t */
+    {0x21, 62, 0}, /* ze_kernel_preferred_group_size_properties_t */
+    {0x22, 53, 0}, /* ze_external_memory_import_win32_handle_t */
+    {0x23, 54, 0}, /* ze_external_memory_export_win32_handle_t */
+    {0x10001, 66, 0}, /* ze_device_raytracing_ext_properties_t */
+    {0x10002, 67, 0}, /* ze_raytracing_mem_alloc_ext_desc_t */
+    {0x10003, 71, 0}, /* ze_float_atomic_ext_properties_t */
+    {0x10004, 74, 0}, /* ze_cache_reservation_ext_desc_t */
+    {0x10005, 81, 0}, /* ze_eu_count_ext_t */
+    {0x10006, 85, 0}, /* ze_srgb_ext_desc_t */
+    {0x10007, 87, 0}, /* ze_linkage_inspection_ext_desc_t */
+    {0x10008, 84, 0}, /* ze_pci_ext_properties_t */
+    {0x10009, 89, 0}, /* ze_driver_memory_free_ext_properties_t */
+    {0x1000a, 90, 0}, /* ze_memory_free_ext_desc_t */
+    {0x1000b, 88, 0}, /* ze_memory_compression_hints_ext_desc_t */
+    {0x1000c, 86, 0}, /* ze_image_allocation_ext_properties_t */
+    {0x1000d, 94, 0}, /* ze_device_luid_ext_properties_t */
+    {0x1000e, 98, 0}, /* ze_device_memory_ext_properties_t */
+    {0x1000f, 99, 0}, /* ze_device_ip_version_ext_t */
+    {0x10010, 76, 0}, /* ze_image_view_planar_ext_desc_t */
+    {0x10011, 103, 0}, /* ze_event_query_kernel_timestamps_ext_properties_t */
+    {0x10012, 106, 0}, /* ze_event_query_kernel_timestamps_results_ext_properties_t */
+    {0x10013, 100, 0}, /* ze_kernel_max_group_size_properties_ext_t */
+    {0x10014, 169, 0}, /* ze_image_format_support_ext_properties_t */
+    {0x10015, 173, 0}, /* ze_device_readonly_memory_ext_properties_t */
+    {0x10016, 72, 0}, /* ze_relaxed_allocation_limits_ext_desc_t */
+    {0x20001, 73, 0}, /* ze_relaxed_allocation_limits_exp_desc_t */
+    {0x20002, 65, 0}, /* ze_module_program_exp_desc_t */
+    {0x20003, 78, 0}, /* ze_scheduling_hint_exp_properties_t */
+    {0x20004, 79, 0}, /* ze_scheduling_hint_exp_desc_t */
+    {0x20005, 77, 0}, /* ze_image_view_planar_exp_desc_t */
+    {0x20006, 13, 0}, /* ze_device_properties_t */
+    {0x20007, 75, 0}, /* ze_image_memory_properties_exp_t */
+    {0x20008, 80, 0}, /* ze_context_power_saving_hint_exp_desc_t */
+    {0x20009, 92, 0}, /* ze_copy_bandwidth_exp_properties_t */
+    {0x2000a, 91, 0}, /* ze_device_p2p_bandwidth_exp_properties_t */
+    {0x2000b, 96, 0}, /* ze_fabric_vertex_exp_properties_t */
+    {0x2000c, 97, 0}, /* ze_fabric_edge_exp_properties_t */
+    {0x2000d, 102, 0}, /* ze_memory_sub_allocations_exp_properties_t */
+    {0x2000e, 107, 0}, /* ze_rtas_builder_exp_desc_t */
+    {0x2000f, 124, 0}, /* ze_rtas_builder_build_op_exp_desc_t */
+    {0x20010, 108, 0}, /* ze_rtas_builder_exp_properties_t */
+    {0x20011, 109, 0}, /* ze_rtas_parallel_operation_exp_properties_t */
+    {0x20012, 110, 0}, /* ze_rtas_device_exp_properties_t */
+    {0x20013, 121, 0}, /* ze_rtas_geometry_aabbs_exp_cb_params_t */
+    {0x20014, 125, 0}, /* ze_event_pool_counter_based_exp_desc_t */
+    {0x20015, 132, 0}, /* ze_mutable_command_list_exp_properties_t */
+    {0x20016, 133, 0}, /* ze_mutable_command_list_exp_desc_t */
+    {0x20017, 131, 0}, /* ze_mutable_command_id_exp_desc_t */
+    {0x20018, 134, 0}, /* ze_mutable_commands_exp_desc_t */
+    {0x20019, 135, 0}, /* ze_mutable_kernel_argument_exp_desc_t */
+    {0x2001a, 136, 0}, /* ze_mutable_group_count_exp_desc_t */
+    {0x2001b, 137, 0}, /* ze_mutable_group_size_exp_desc_t */
+    {0x2001c, 138, 0}, /* ze_mutable_global_offset_exp_desc_t */
+    {0x2001d, 128, 0}, /* ze_device_pitched_alloc_exp_properties_t */
+    {0x2001e, 126, 0}, /* ze_image_bindless_exp_desc_t */
+    {0x2001f, 127, 0}, /* ze_image_pitched_exp_desc_t */
+    {0x20020, 139, 0}, /* ze_mutable_graph_argument_exp_desc_t */
+    {0x20021, 7, 0}, /* ze_init_driver_type_desc_t */
+    {0x20022, 141, 0}, /* ze_external_semaphore_ext_desc_t */
+    {0x20023, 142, 0}, /* ze_external_semaphore_win32_ext_desc_t */
+    {0x20024, 143, 0}, /* ze_external_semaphore_fd_ext_desc_t */
+    {0x20025, 144, 0}, /* ze_external_semaphore_signal_params_ext_t */
+    {0x20026, 145, 0}, /* ze_external_semaphore_wait_params_ext_t */
+    {0x20027, 140, 0}, /* ze_driver_ddi_handles_ext_properties_t */
+    {0x20028, 146, 0}, /* ze_device_cache_line_size_ext_t */
+    {0x20029, 165, 0}, /* ze_device_vector_width_properties_ext_t */
+    {0x20030, 147, 0}, /* ze_rtas_builder_ext_desc_t */
+    {0x20031, 164, 0}, /* ze_rtas_builder_build_op_ext_desc_t */
+    {0x20032, 148, 0}, /* ze_rtas_builder_ext_properties_t */
+    {0x20033, 149, 0}, /* ze_rtas_parallel_operation_ext_properties_t */
+    {0x20034, 150, 0}, /* ze_rtas_device_ext_properties_t */
+    {0x20035, 161, 0}, /* ze_rtas_geometry_aabbs_ext_cb_params_t */
+    {0x20036, 57, 0}, /* ze_command_list_append_launch_kernel_param_cooperative_desc_t */
+    {0x20037, 166, 0}, /* ze_external_memmap_sysmem_ext_desc_t */
+    {0x20038, 129, 0}, /* ze_pitched_alloc_2dimage_linear_pitch_exp_info_t */
+    {0x20039, 167, 0}, /* ze_kernel_allocation_exp_properties_t */
+    {0x2003a, 38, 0}, /* ze_event_counter_based_desc_t */
+    {0x2003b, 39, 0}, /* ze_event_counter_based_external_sync_allocation_desc_t */
+    {0x2003c, 36, 0}, /* ze_event_sync_mode_desc_t */
+    {0x2003d, 170, 0}, /* ze_ipc_mem_handle_type_ext_desc_t */
+    {0x2003e, 26, 0}, /* ze_device_event_properties_t */
+    {0x2003f, 40, 0}, /* ze_event_counter_based_external_aggregate_storage_desc_t */
+    {0x20040, 70, 0}, /* ze_physical_mem_properties_t */
+    {0x20041, 168, 0}, /* ze_device_usablemem_size_ext_properties_t */
+    {0x20042, 130, 0}, /* ze_custom_pitch_exp_desc_t */
+    {0x20043, 16, 0}, /* ze_device_compute_dotproduct_ext_properties_t */
+    {0x20044, 27, 0}, /* ze_runtime_requirements_module_desc_t */
+    {0x20045, 28, 0}, /* ze_runtime_requirements_graph_desc_t */
+    {0x20046, 29, 0}, /* ze_validate_runtime_requirements_output_t */
+    {0x20047, 171, 0}, /* ze_record_replay_graph_ext_properties_t */
+    {0x20048, 172, 0}, /* ze_record_replay_graph_ext_dump_desc_t */
+    {0x2004a, 178, 0}, /* ze_init_driver_app_version_ext_desc_t */
+    {0x2004b, 177, 0}, /* ze_ipc_phys_mem_handle_range_ext_desc_t */
+    {0x1, 193, 1}, /* zes_device_properties_t */
+    {0x2, 198, 1}, /* zes_pci_properties_t */
+    {0x3, 200, 1}, /* zes_pci_bar_properties_t */
+    {0x4, 207, 1}, /* zes_diag_properties_t */
+    {0x5, 210, 1}, /* zes_engine_properties_t */
+    {0x6, 214, 1}, /* zes_fabric_port_properties_t */
+    {0x7, 223, 1}, /* zes_fan_properties_t */
+    {0x8, 225, 1}, /* zes_firmware_properties_t */
+    {0x9, 226, 1}, /* zes_freq_properties_t */
+    {0xa, 231, 1}, /* zes_led_properties_t */
+    {0xb, 234, 1}, /* zes_mem_properties_t */
+    {0xc, 238, 1}, /* zes_perf_properties_t */
+    {0xd, 239, 1}, /* zes_power_properties_t */
+    {0xe, 245, 1}, /* zes_psu_properties_t */
+    {0xf, 247, 1}, /* zes_ras_properties_t */
+    {0x10, 250, 1}, /* zes_sched_properties_t */
+    {0x11, 251, 1}, /* zes_sched_timeout_properties_t */
+    {0x12, 252, 1}, /* zes_sched_timeslice_properties_t */
+    {0x13, 253, 1}, /* zes_standby_properties_t */
+    {0x14, 254, 1}, /* zes_temp_properties_t */
+    {0x15, 190, 1}, /* zes_device_state_t */
+    {0x16, 195, 1}, /* zes_process_state_t */
+    {0x17, 199, 1}, /* zes_pci_state_t */
+    {0x18, 216, 1}, /* zes_fabric_port_config_t */
+    {0x19, 217, 1}, /* zes_fabric_port_state_t */
+    {0x1a, 224, 1}, /* zes_fan_config_t */
+    {0x1b, 228, 1}, /* zes_freq_state_t */
+    {0x1c, 230, 1}, /* zes_oc_capabilities_t */
+    {0x1d, 233, 1}, /* zes_led_state_t */
+    {0x1e, 235, 1}, /* zes_mem_state_t */
+    {0x1f, 246, 1}, /* zes_psu_state_t */
+    {0x20, 186, 1}, /* zes_base_state_t */
+    {0x21, 249, 1}, /* zes_ras_config_t */
+    {0x22, 248, 1}, /* zes_ras_state_t */
+    {0x23, 256, 1}, /* zes_temp_config_t */
+    {0x24, 201, 1}, /* zes_pci_bar_properties_1_2_t */
+    {0x25, 208, 1}, /* zes_device_ecc_desc_t */
+    {0x26, 209, 1}, /* zes_device_ecc_properties_t */
+    {0x27, 257, 1}, /* zes_power_limit_ext_desc_t */
+    {0x28, 258, 1}, /* zes_power_ext_properties_t */
+    {0x29, 203, 1}, /* zes_overclock_properties_t */
+    {0x2a, 219, 1}, /* zes_fabric_port_error_counters_t */
+    {0x2b, 259, 1}, /* zes_engine_ext_properties_t */
+    {0x2c, 191, 1}, /* zes_reset_properties_t */
+    {0x2d, 194, 1}, /* zes_device_ext_properties_t */
+    {0x20001, 265, 1}, /* zes_power_domain_exp_properties_t */
+    {0x20002, 264, 1}, /* zes_mem_bandwidth_counter_bits_exp_properties_t */
+    {0x20003, 263, 1}, /* zes_mem_page_offline_state_exp_t */
+    {0x20004, 266, 1}, /* zes_subdevice_exp_properties_t */
+    {0x20005, 267, 1}, /* zes_vf_exp_properties_t */
+    {0x20006, 268, 1}, /* zes_vf_util_mem_exp_t */
+    {0x20007, 269, 1}, /* zes_vf_util_engine_exp_t */
+    {0x20008, 270, 1}, /* zes_vf_exp_capabilities_t */
+    {0x20009, 272, 1}, /* zes_vf_util_mem_exp2_t */
+    {0x20010, 273, 1}, /* zes_vf_util_engine_exp2_t */
+    {0x20011, 271, 1}, /* zes_vf_exp2_capabilities_t */
+    {0x20012, 274, 1}, /* zes_device_ecc_default_properties_ext_t */
+    {0x20013, 275, 1}, /* zes_pci_link_speed_downgrade_ext_state_t */
+    {0x20014, 276, 1}, /* zes_pci_link_speed_downgrade_ext_properties_t */
+    {0x20015, 261, 1}, /* zes_ras_state_exp2_t */
+    {0x20016, 262, 1}, /* zes_ras_config_exp_t */
+    {0x20017, 278, 1}, /* zes_oem_serial_id_ext_properties_t */
+    {0x20018, 277, 1}, /* zes_device_ext_state_t */
 };
 
-const size_t emuzero_tag_count = 125;
+const size_t emuzero_tag_count = 188;
 
 static const emuzero_param params_zeInit[] = {
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* flags */
@@ -1655,6 +1813,728 @@ static const emuzero_param params_zeKernelGetModuleHandle[] = {
     {EMUZERO_KIND_HANDLE, 0, 255, 13, 65535, 8}, /* hKernel */
     {EMUZERO_KIND_HANDLE_OUT, 0, 255, 10, 65535, 8}, /* phModule */
 };
+static const emuzero_param params_zesInit[] = {
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* flags */
+};
+static const emuzero_param params_zesDriverGet[] = {
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_HANDLES_OUT, 2, 0, 1, 65535, 8}, /* phDrivers */
+};
+static const emuzero_param params_zesDriverGetExtensionProperties[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 1, 65535, 8}, /* hDriver */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_STRUCTURES_OUT, 2, 1, 0, 189, 260}, /* pExtensionProperties */
+};
+static const emuzero_param params_zesDriverGetExtensionFunctionAddress[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 1, 65535, 8}, /* hDriver */
+    {EMUZERO_KIND_STRING, 0, 255, 0, 65535, 0}, /* name */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 8}, /* ppFunctionAddress */
+};
+static const emuzero_param params_zesDeviceGet[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 1, 65535, 8}, /* hDriver */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_HANDLES_OUT, 2, 1, 2, 65535, 8}, /* phDevices */
+};
+static const emuzero_param params_zesDeviceGetProperties[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 193, 776}, /* pProperties */
+};
+static const emuzero_param params_zesDeviceGetState[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 190, 24}, /* pState */
+};
+static const emuzero_param params_zesDeviceReset[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 1}, /* force */
+};
+static const emuzero_param params_zesDeviceResetExt[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_STRUCTURE, 0, 255, 0, 191, 24}, /* pProperties */
+};
+static const emuzero_param params_zesDeviceProcessesGetState[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_STRUCTURES_OUT, 2, 1, 0, 195, 48}, /* pProcesses */
+};
+static const emuzero_param params_zesDevicePciGetProperties[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 198, 56}, /* pProperties */
+};
+static const emuzero_param params_zesDevicePciGetState[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 199, 48}, /* pState */
+};
+static const emuzero_param params_zesDevicePciGetBars[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_STRUCTURES_OUT, 2, 1, 0, 200, 40}, /* pProperties */
+};
+static const emuzero_param params_zesDevicePciGetStats[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_BLOB_OUT, 0, 255, 0, 202, 56}, /* pStats */
+};
+static const emuzero_param params_zesDeviceSetOverclockWaiver[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+};
+static const emuzero_param params_zesDeviceGetOverclockDomains[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pOverclockDomains */
+};
+static const emuzero_param params_zesDeviceGetOverclockControls[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* domainType */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pAvailableControls */
+};
+static const emuzero_param params_zesDeviceResetOverclockSettings[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 1}, /* onShippedState */
+};
+static const emuzero_param params_zesDeviceReadOverclockState[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 4}, /* pOverclockMode */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 1}, /* pWaiverSetting */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 1}, /* pOverclockState */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 4}, /* pPendingAction */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 1}, /* pPendingReset */
+};
+static const emuzero_param params_zesDeviceEnumOverclockDomains[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_HANDLES_OUT, 2, 1, 39, 65535, 8}, /* phDomainHandle */
+};
+static const emuzero_param params_zesOverclockGetDomainProperties[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 39, 65535, 8}, /* hDomainHandle */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 203, 32}, /* pDomainProperties */
+};
+static const emuzero_param params_zesOverclockGetDomainVFProperties[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 39, 65535, 8}, /* hDomainHandle */
+    {EMUZERO_KIND_BLOB_OUT, 0, 255, 0, 205, 48}, /* pVFProperties */
+};
+static const emuzero_param params_zesOverclockGetDomainControlProperties[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 39, 65535, 8}, /* hDomainHandle */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* DomainControl */
+    {EMUZERO_KIND_BLOB_OUT, 0, 255, 0, 204, 40}, /* pControlProperties */
+};
+static const emuzero_param params_zesOverclockGetControlCurrentValue[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 39, 65535, 8}, /* hDomainHandle */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* DomainControl */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 8}, /* pValue */
+};
+static const emuzero_param params_zesOverclockGetControlPendingValue[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 39, 65535, 8}, /* hDomainHandle */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* DomainControl */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 8}, /* pValue */
+};
+static const emuzero_param params_zesOverclockSetControlUserValue[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 39, 65535, 8}, /* hDomainHandle */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* DomainControl */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* pValue */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 4}, /* pPendingAction */
+};
+static const emuzero_param params_zesOverclockGetControlState[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 39, 65535, 8}, /* hDomainHandle */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* DomainControl */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 4}, /* pControlState */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 4}, /* pPendingAction */
+};
+static const emuzero_param params_zesOverclockGetVFPointValues[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 39, 65535, 8}, /* hDomainHandle */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* VFType */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* VFArrayType */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* PointIndex */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 4}, /* PointValue */
+};
+static const emuzero_param params_zesOverclockSetVFPointValues[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 39, 65535, 8}, /* hDomainHandle */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* VFType */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* PointIndex */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* PointValue */
+};
+static const emuzero_param params_zesDeviceEnumDiagnosticTestSuites[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_HANDLES_OUT, 2, 1, 38, 65535, 8}, /* phDiagnostics */
+};
+static const emuzero_param params_zesDiagnosticsGetProperties[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 38, 65535, 8}, /* hDiagnostics */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 207, 96}, /* pProperties */
+};
+static const emuzero_param params_zesDiagnosticsGetTests[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 38, 65535, 8}, /* hDiagnostics */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_STRUCTURES_OUT, 2, 1, 0, 206, 68}, /* pTests */
+};
+static const emuzero_param params_zesDiagnosticsRunTests[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 38, 65535, 8}, /* hDiagnostics */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* startIndex */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* endIndex */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pResult */
+};
+static const emuzero_param params_zesDeviceEccAvailable[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 1}, /* pAvailable */
+};
+static const emuzero_param params_zesDeviceEccConfigurable[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 1}, /* pConfigurable */
+};
+static const emuzero_param params_zesDeviceGetEccState[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 209, 32}, /* pState */
+};
+static const emuzero_param params_zesDeviceSetEccState[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_STRUCTURE, 0, 255, 0, 208, 24}, /* newState */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 209, 32}, /* pState */
+};
+static const emuzero_param params_zesDeviceEnumEngineGroups[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_HANDLES_OUT, 2, 1, 28, 65535, 8}, /* phEngine */
+};
+static const emuzero_param params_zesEngineGetProperties[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 28, 65535, 8}, /* hEngine */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 210, 32}, /* pProperties */
+};
+static const emuzero_param params_zesEngineGetActivity[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 28, 65535, 8}, /* hEngine */
+    {EMUZERO_KIND_BLOB_OUT, 0, 255, 0, 211, 16}, /* pStats */
+};
+static const emuzero_param params_zesDeviceEventRegister[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* events */
+};
+static const emuzero_param params_zesDriverEventListen[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 1, 65535, 8}, /* hDriver */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* timeout */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* count */
+    {EMUZERO_KIND_HANDLES, 0, 2, 2, 65535, 8}, /* phDevices */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pNumDeviceEvents */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pEvents */
+};
+static const emuzero_param params_zesDriverEventListenEx[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 1, 65535, 8}, /* hDriver */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* timeout */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* count */
+    {EMUZERO_KIND_HANDLES, 0, 2, 2, 65535, 8}, /* phDevices */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pNumDeviceEvents */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pEvents */
+};
+static const emuzero_param params_zesDeviceEnumFabricPorts[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_HANDLES_OUT, 2, 1, 32, 65535, 8}, /* phPort */
+};
+static const emuzero_param params_zesFabricPortGetProperties[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 32, 65535, 8}, /* hPort */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 214, 328}, /* pProperties */
+};
+static const emuzero_param params_zesFabricPortGetLinkType[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 32, 65535, 8}, /* hPort */
+    {EMUZERO_KIND_BLOB_OUT, 0, 255, 0, 215, 256}, /* pLinkType */
+};
+static const emuzero_param params_zesFabricPortGetConfig[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 32, 65535, 8}, /* hPort */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 216, 24}, /* pConfig */
+};
+static const emuzero_param params_zesFabricPortSetConfig[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 32, 65535, 8}, /* hPort */
+    {EMUZERO_KIND_STRUCTURE, 0, 255, 0, 216, 24}, /* pConfig */
+};
+static const emuzero_param params_zesFabricPortGetState[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 32, 65535, 8}, /* hPort */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 217, 72}, /* pState */
+};
+static const emuzero_param params_zesFabricPortGetThroughput[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 32, 65535, 8}, /* hPort */
+    {EMUZERO_KIND_BLOB_OUT, 0, 255, 0, 218, 24}, /* pThroughput */
+};
+static const emuzero_param params_zesFabricPortGetFabricErrorCounters[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 32, 65535, 8}, /* hPort */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 219, 48}, /* pErrors */
+};
+static const emuzero_param params_zesFabricPortGetMultiPortThroughput[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* numPorts */
+    {EMUZERO_KIND_HANDLES, 0, 1, 32, 65535, 8}, /* phPort */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 8}, /* pThroughput */
+};
+static const emuzero_param params_zesDeviceEnumFans[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_HANDLES_OUT, 2, 1, 35, 65535, 8}, /* phFan */
+};
+static const emuzero_param params_zesFanGetProperties[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 35, 65535, 8}, /* hFan */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 223, 48}, /* pProperties */
+};
+static const emuzero_param params_zesFanGetConfig[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 35, 65535, 8}, /* hFan */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 224, 416}, /* pConfig */
+};
+static const emuzero_param params_zesFanSetDefaultMode[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 35, 65535, 8}, /* hFan */
+};
+static const emuzero_param params_zesFanSetFixedSpeedMode[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 35, 65535, 8}, /* hFan */
+    {EMUZERO_KIND_STRUCTURE, 0, 255, 0, 220, 8}, /* speed */
+};
+static const emuzero_param params_zesFanSetSpeedTableMode[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 35, 65535, 8}, /* hFan */
+    {EMUZERO_KIND_STRUCTURE, 0, 255, 0, 222, 388}, /* speedTable */
+};
+static const emuzero_param params_zesFanGetState[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 35, 65535, 8}, /* hFan */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* units */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pSpeed */
+};
+static const emuzero_param params_zesDeviceEnumFirmwares[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_HANDLES_OUT, 2, 1, 30, 65535, 8}, /* phFirmware */
+};
+static const emuzero_param params_zesFirmwareGetProperties[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 30, 65535, 8}, /* hFirmware */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 225, 160}, /* pProperties */
+};
+static const emuzero_param params_zesFirmwareFlash[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 30, 65535, 8}, /* hFirmware */
+    {EMUZERO_KIND_VALUE, 0, 255, 0, 65535, 8}, /* pImage */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* size */
+};
+static const emuzero_param params_zesFirmwareGetFlashProgress[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 30, 65535, 8}, /* hFirmware */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCompletionPercent */
+};
+static const emuzero_param params_zesFirmwareGetConsoleLogs[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 30, 65535, 8}, /* hFirmware */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 8}, /* pSize */
+    {EMUZERO_KIND_VALUE_INOUT, 2, 255, 0, 65535, 1}, /* pFirmwareLog */
+};
+static const emuzero_param params_zesDeviceEnumFrequencyDomains[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_HANDLES_OUT, 2, 1, 27, 65535, 8}, /* phFrequency */
+};
+static const emuzero_param params_zesFrequencyGetProperties[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 27, 65535, 8}, /* hFrequency */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 226, 48}, /* pProperties */
+};
+static const emuzero_param params_zesFrequencyGetAvailableClocks[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 27, 65535, 8}, /* hFrequency */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_VALUES_OUT, 2, 1, 0, 65535, 8}, /* phFrequency */
+};
+static const emuzero_param params_zesFrequencyGetRange[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 27, 65535, 8}, /* hFrequency */
+    {EMUZERO_KIND_BLOB_OUT, 0, 255, 0, 227, 16}, /* pLimits */
+};
+static const emuzero_param params_zesFrequencySetRange[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 27, 65535, 8}, /* hFrequency */
+    {EMUZERO_KIND_STRUCTURE, 0, 255, 0, 227, 16}, /* pLimits */
+};
+static const emuzero_param params_zesFrequencyGetState[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 27, 65535, 8}, /* hFrequency */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 228, 64}, /* pState */
+};
+static const emuzero_param params_zesFrequencyGetThrottleTime[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 27, 65535, 8}, /* hFrequency */
+    {EMUZERO_KIND_BLOB_OUT, 0, 255, 0, 229, 16}, /* pThrottleTime */
+};
+static const emuzero_param params_zesFrequencyOcGetCapabilities[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 27, 65535, 8}, /* hFrequency */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 230, 80}, /* pOcCapabilities */
+};
+static const emuzero_param params_zesFrequencyOcGetFrequencyTarget[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 27, 65535, 8}, /* hFrequency */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 8}, /* pCurrentOcFrequency */
+};
+static const emuzero_param params_zesFrequencyOcSetFrequencyTarget[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 27, 65535, 8}, /* hFrequency */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* CurrentOcFrequency */
+};
+static const emuzero_param params_zesFrequencyOcGetVoltageTarget[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 27, 65535, 8}, /* hFrequency */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 8}, /* pCurrentVoltageTarget */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 8}, /* pCurrentVoltageOffset */
+};
+static const emuzero_param params_zesFrequencyOcSetVoltageTarget[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 27, 65535, 8}, /* hFrequency */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* CurrentVoltageTarget */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* CurrentVoltageOffset */
+};
+static const emuzero_param params_zesFrequencyOcSetMode[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 27, 65535, 8}, /* hFrequency */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* CurrentOcMode */
+};
+static const emuzero_param params_zesFrequencyOcGetMode[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 27, 65535, 8}, /* hFrequency */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 4}, /* pCurrentOcMode */
+};
+static const emuzero_param params_zesFrequencyOcGetIccMax[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 27, 65535, 8}, /* hFrequency */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 8}, /* pOcIccMax */
+};
+static const emuzero_param params_zesFrequencyOcSetIccMax[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 27, 65535, 8}, /* hFrequency */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* ocIccMax */
+};
+static const emuzero_param params_zesFrequencyOcGetTjMax[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 27, 65535, 8}, /* hFrequency */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 8}, /* pOcTjMax */
+};
+static const emuzero_param params_zesFrequencyOcSetTjMax[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 27, 65535, 8}, /* hFrequency */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* ocTjMax */
+};
+static const emuzero_param params_zesDeviceEnumLeds[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_HANDLES_OUT, 2, 1, 36, 65535, 8}, /* phLed */
+};
+static const emuzero_param params_zesLedGetProperties[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 36, 65535, 8}, /* hLed */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 231, 32}, /* pProperties */
+};
+static const emuzero_param params_zesLedGetState[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 36, 65535, 8}, /* hLed */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 233, 48}, /* pState */
+};
+static const emuzero_param params_zesLedSetState[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 36, 65535, 8}, /* hLed */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 1}, /* enable */
+};
+static const emuzero_param params_zesLedSetColor[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 36, 65535, 8}, /* hLed */
+    {EMUZERO_KIND_STRUCTURE, 0, 255, 0, 232, 24}, /* pColor */
+};
+static const emuzero_param params_zesDeviceEnumMemoryModules[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_HANDLES_OUT, 2, 1, 31, 65535, 8}, /* phMemory */
+};
+static const emuzero_param params_zesMemoryGetProperties[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 31, 65535, 8}, /* hMemory */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 234, 48}, /* pProperties */
+};
+static const emuzero_param params_zesMemoryGetState[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 31, 65535, 8}, /* hMemory */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 235, 40}, /* pState */
+};
+static const emuzero_param params_zesMemoryGetBandwidth[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 31, 65535, 8}, /* hMemory */
+    {EMUZERO_KIND_BLOB_OUT, 0, 255, 0, 236, 32}, /* pBandwidth */
+};
+static const emuzero_param params_zesDeviceEnumPerformanceFactorDomains[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_HANDLES_OUT, 2, 1, 25, 65535, 8}, /* phPerf */
+};
+static const emuzero_param params_zesPerformanceFactorGetProperties[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 25, 65535, 8}, /* hPerf */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 238, 32}, /* pProperties */
+};
+static const emuzero_param params_zesPerformanceFactorGetConfig[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 25, 65535, 8}, /* hPerf */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 8}, /* pFactor */
+};
+static const emuzero_param params_zesPerformanceFactorSetConfig[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 25, 65535, 8}, /* hPerf */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* factor */
+};
+static const emuzero_param params_zesDeviceEnumPowerDomains[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_HANDLES_OUT, 2, 1, 26, 65535, 8}, /* phPower */
+};
+static const emuzero_param params_zesDeviceGetCardPowerDomain[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_HANDLE_OUT, 0, 255, 26, 65535, 8}, /* phPower */
+};
+static const emuzero_param params_zesPowerGetProperties[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 26, 65535, 8}, /* hPower */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 239, 40}, /* pProperties */
+};
+static const emuzero_param params_zesPowerGetEnergyCounter[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 26, 65535, 8}, /* hPower */
+    {EMUZERO_KIND_BLOB_OUT, 0, 255, 0, 240, 16}, /* pEnergy */
+};
+static const emuzero_param params_zesPowerGetLimits[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 26, 65535, 8}, /* hPower */
+    {EMUZERO_KIND_BLOB_OUT, 2, 255, 0, 241, 12}, /* pSustained */
+    {EMUZERO_KIND_BLOB_OUT, 2, 255, 0, 242, 8}, /* pBurst */
+    {EMUZERO_KIND_BLOB_OUT, 2, 255, 0, 243, 8}, /* pPeak */
+};
+static const emuzero_param params_zesPowerSetLimits[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 26, 65535, 8}, /* hPower */
+    {EMUZERO_KIND_STRUCTURE, 2, 255, 0, 241, 12}, /* pSustained */
+    {EMUZERO_KIND_STRUCTURE, 2, 255, 0, 242, 8}, /* pBurst */
+    {EMUZERO_KIND_STRUCTURE, 2, 255, 0, 243, 8}, /* pPeak */
+};
+static const emuzero_param params_zesPowerGetEnergyThreshold[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 26, 65535, 8}, /* hPower */
+    {EMUZERO_KIND_BLOB_OUT, 0, 255, 0, 244, 24}, /* pThreshold */
+};
+static const emuzero_param params_zesPowerSetEnergyThreshold[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 26, 65535, 8}, /* hPower */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* threshold */
+};
+static const emuzero_param params_zesPowerGetUsage[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 26, 65535, 8}, /* hPower */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 4}, /* pInstantPower */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 4}, /* pAveragePower */
+};
+static const emuzero_param params_zesDeviceEnumPsus[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_HANDLES_OUT, 2, 1, 34, 65535, 8}, /* phPsu */
+};
+static const emuzero_param params_zesPsuGetProperties[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 34, 65535, 8}, /* hPsu */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 245, 32}, /* pProperties */
+};
+static const emuzero_param params_zesPsuGetState[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 34, 65535, 8}, /* hPsu */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 246, 32}, /* pState */
+};
+static const emuzero_param params_zesDeviceEnumRasErrorSets[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_HANDLES_OUT, 2, 1, 37, 65535, 8}, /* phRas */
+};
+static const emuzero_param params_zesRasGetProperties[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 37, 65535, 8}, /* hRas */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 247, 32}, /* pProperties */
+};
+static const emuzero_param params_zesRasGetConfig[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 37, 65535, 8}, /* hRas */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 249, 96}, /* pConfig */
+};
+static const emuzero_param params_zesRasSetConfig[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 37, 65535, 8}, /* hRas */
+    {EMUZERO_KIND_STRUCTURE, 0, 255, 0, 249, 96}, /* pConfig */
+};
+static const emuzero_param params_zesRasGetState[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 37, 65535, 8}, /* hRas */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 1}, /* clear */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 248, 72}, /* pState */
+};
+static const emuzero_param params_zesDeviceEnumSchedulers[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_HANDLES_OUT, 2, 1, 24, 65535, 8}, /* phScheduler */
+};
+static const emuzero_param params_zesSchedulerGetProperties[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 24, 65535, 8}, /* hScheduler */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 250, 40}, /* pProperties */
+};
+static const emuzero_param params_zesSchedulerGetCurrentMode[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 24, 65535, 8}, /* hScheduler */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pMode */
+};
+static const emuzero_param params_zesSchedulerGetTimeoutModeProperties[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 24, 65535, 8}, /* hScheduler */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 1}, /* getDefaults */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 251, 24}, /* pConfig */
+};
+static const emuzero_param params_zesSchedulerGetTimesliceModeProperties[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 24, 65535, 8}, /* hScheduler */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 1}, /* getDefaults */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 252, 32}, /* pConfig */
+};
+static const emuzero_param params_zesSchedulerSetTimeoutMode[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 24, 65535, 8}, /* hScheduler */
+    {EMUZERO_KIND_STRUCTURE, 0, 255, 0, 251, 24}, /* pProperties */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 1}, /* pNeedReload */
+};
+static const emuzero_param params_zesSchedulerSetTimesliceMode[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 24, 65535, 8}, /* hScheduler */
+    {EMUZERO_KIND_STRUCTURE, 0, 255, 0, 252, 32}, /* pProperties */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 1}, /* pNeedReload */
+};
+static const emuzero_param params_zesSchedulerSetExclusiveMode[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 24, 65535, 8}, /* hScheduler */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 1}, /* pNeedReload */
+};
+static const emuzero_param params_zesSchedulerSetComputeUnitDebugMode[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 24, 65535, 8}, /* hScheduler */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 1}, /* pNeedReload */
+};
+static const emuzero_param params_zesDeviceEnumStandbyDomains[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_HANDLES_OUT, 2, 1, 29, 65535, 8}, /* phStandby */
+};
+static const emuzero_param params_zesStandbyGetProperties[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 29, 65535, 8}, /* hStandby */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 253, 32}, /* pProperties */
+};
+static const emuzero_param params_zesStandbyGetMode[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 29, 65535, 8}, /* hStandby */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pMode */
+};
+static const emuzero_param params_zesStandbySetMode[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 29, 65535, 8}, /* hStandby */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* mode */
+};
+static const emuzero_param params_zesDeviceEnumTemperatureSensors[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_HANDLES_OUT, 2, 1, 33, 65535, 8}, /* phTemperature */
+};
+static const emuzero_param params_zesTemperatureGetProperties[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 33, 65535, 8}, /* hTemperature */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 254, 48}, /* pProperties */
+};
+static const emuzero_param params_zesTemperatureGetConfig[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 33, 65535, 8}, /* hTemperature */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 256, 56}, /* pConfig */
+};
+static const emuzero_param params_zesTemperatureSetConfig[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 33, 65535, 8}, /* hTemperature */
+    {EMUZERO_KIND_STRUCTURE, 0, 255, 0, 256, 56}, /* pConfig */
+};
+static const emuzero_param params_zesTemperatureGetState[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 33, 65535, 8}, /* hTemperature */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 8}, /* pTemperature */
+};
+static const emuzero_param params_zesPowerGetLimitsExt[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 26, 65535, 8}, /* hPower */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_STRUCTURES_OUT, 2, 1, 0, 257, 48}, /* pSustained */
+};
+static const emuzero_param params_zesPowerSetLimitsExt[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 26, 65535, 8}, /* hPower */
+    {EMUZERO_KIND_VALUES, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_STRUCTURES, 2, 1, 0, 257, 48}, /* pSustained */
+};
+static const emuzero_param params_zesPowerGetLimitsExt2[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 26, 65535, 8}, /* hPower */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 4}, /* pLimit */
+};
+static const emuzero_param params_zesPowerSetLimitsExt2[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 26, 65535, 8}, /* hPower */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* limit */
+};
+static const emuzero_param params_zesEngineGetActivityExt[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 28, 65535, 8}, /* hEngine */
+    {EMUZERO_KIND_VALUE_INOUT, 2, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_STRUCTURES_OUT, 2, 1, 0, 211, 16}, /* pStats */
+};
+static const emuzero_param params_zesRasGetStateExp[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 37, 65535, 8}, /* hRas */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_STRUCTURES_OUT, 2, 1, 0, 260, 16}, /* pState */
+};
+static const emuzero_param params_zesRasClearStateExp[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 37, 65535, 8}, /* hRas */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* category */
+};
+static const emuzero_param params_zesRasGetSupportedCategoriesExp[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 37, 65535, 8}, /* hRas */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_VALUES_OUT, 2, 1, 0, 65535, 4}, /* pCategories */
+};
+static const emuzero_param params_zesRasGetStateExp2[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 37, 65535, 8}, /* hRas */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* count */
+    {EMUZERO_KIND_VALUES, 0, 1, 0, 65535, 4}, /* pCategories */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 261, 24}, /* pState */
+};
+static const emuzero_param params_zesRasGetConfigExp[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 37, 65535, 8}, /* hRas */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* count */
+    {EMUZERO_KIND_STRUCTURES_OUT, 0, 1, 0, 262, 32}, /* pConfig */
+};
+static const emuzero_param params_zesRasSetConfigExp[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 37, 65535, 8}, /* hRas */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* count */
+    {EMUZERO_KIND_STRUCTURES, 0, 1, 0, 262, 32}, /* pConfig */
+};
+static const emuzero_param params_zesFirmwareGetSecurityVersionExp[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 30, 65535, 8}, /* hFirmware */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 1}, /* pVersion */
+};
+static const emuzero_param params_zesFirmwareSetSecurityVersionExp[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 30, 65535, 8}, /* hFirmware */
+};
+static const emuzero_param params_zesDeviceGetSubDevicePropertiesExp[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_STRUCTURES_OUT, 2, 1, 0, 266, 40}, /* pSubdeviceProps */
+};
+static const emuzero_param params_zesDriverGetDeviceByUuidExp[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 1, 65535, 8}, /* hDriver */
+    {EMUZERO_KIND_BLOB, 2, 255, 0, 192, 16}, /* uuid */
+    {EMUZERO_KIND_HANDLE_OUT, 0, 255, 2, 65535, 8}, /* phDevice */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 1}, /* onSubdevice */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 4}, /* subdeviceId */
+};
+static const emuzero_param params_zesDeviceEnumActiveVFExp[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_HANDLES_OUT, 2, 1, 40, 65535, 8}, /* phVFhandle */
+};
+static const emuzero_param params_zesVFManagementGetVFPropertiesExp[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 40, 65535, 8}, /* hVFhandle */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 267, 56}, /* pProperties */
+};
+static const emuzero_param params_zesVFManagementGetVFMemoryUtilizationExp[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 40, 65535, 8}, /* hVFhandle */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_STRUCTURES_OUT, 2, 1, 0, 268, 48}, /* pMemUtil */
+};
+static const emuzero_param params_zesVFManagementGetVFEngineUtilizationExp[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 40, 65535, 8}, /* hVFhandle */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_STRUCTURES_OUT, 2, 1, 0, 269, 48}, /* pEngineUtil */
+};
+static const emuzero_param params_zesVFManagementSetVFTelemetryModeExp[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 40, 65535, 8}, /* hVFhandle */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* flags */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 1}, /* enable */
+};
+static const emuzero_param params_zesVFManagementSetVFTelemetrySamplingIntervalExp[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 40, 65535, 8}, /* hVFhandle */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* flag */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* samplingInterval */
+};
+static const emuzero_param params_zesDeviceEnumEnabledVFExp[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_HANDLES_OUT, 2, 1, 40, 65535, 8}, /* phVFhandle */
+};
+static const emuzero_param params_zesVFManagementGetVFCapabilitiesExp[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 40, 65535, 8}, /* hVFhandle */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 270, 40}, /* pCapability */
+};
+static const emuzero_param params_zesVFManagementGetVFMemoryUtilizationExp2[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 40, 65535, 8}, /* hVFhandle */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_STRUCTURES_OUT, 2, 1, 0, 272, 32}, /* pMemUtil */
+};
+static const emuzero_param params_zesVFManagementGetVFEngineUtilizationExp2[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 40, 65535, 8}, /* hVFhandle */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* pCount */
+    {EMUZERO_KIND_STRUCTURES_OUT, 2, 1, 0, 273, 40}, /* pEngineUtil */
+};
+static const emuzero_param params_zesVFManagementGetVFCapabilitiesExp2[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 40, 65535, 8}, /* hVFhandle */
+    {EMUZERO_KIND_STRUCTURE_OUT, 0, 255, 0, 271, 48}, /* pCapability */
+};
+static const emuzero_param params_zesDevicePciLinkSpeedUpdateExt[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 1}, /* shouldDowngrade */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 4}, /* pendingAction */
+};
+static const emuzero_param params_zesDeviceGetHealthStatusExt[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE_OUT, 0, 255, 0, 65535, 4}, /* pHealth */
+};
+static const emuzero_param params_zesDeviceSetHealthStatusExt[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* health */
+};
 
 const emuzero_function emuzero_functions[] = {
     {"zeInit", params_zeInit, 0, 1, 0},
@@ -1914,6 +2794,165 @@ const emuzero_function emuzero_functions[] = {
     {"zeCommandListAppendWaitOnEventsWithParameters", params_zeCommandListAppendWaitOnEventsWithParameters, 254, 4, 1},
     {"zeModuleGetDeviceHandle", params_zeModuleGetDeviceHandle, 255, 2, 0},
     {"zeKernelGetModuleHandle", params_zeKernelGetModuleHandle, 256, 2, 0},
+    {"zesInit", params_zesInit, 257, 1, 0},
+    {"zesDriverGet", params_zesDriverGet, 258, 2, 0},
+    {"zesDriverGetExtensionProperties", params_zesDriverGetExtensionProperties, 259, 3, 0},
+    {"zesDriverGetExtensionFunctionAddress", params_zesDriverGetExtensionFunctionAddress, 260, 3, 0},
+    {"zesDeviceGet", params_zesDeviceGet, 261, 3, 1},
+    {"zesDeviceGetProperties", params_zesDeviceGetProperties, 262, 2, 1},
+    {"zesDeviceGetState", params_zesDeviceGetState, 263, 2, 0},
+    {"zesDeviceReset", params_zesDeviceReset, 264, 2, 0},
+    {"zesDeviceResetExt", params_zesDeviceResetExt, 265, 2, 0},
+    {"zesDeviceProcessesGetState", params_zesDeviceProcessesGetState, 266, 3, 0},
+    {"zesDevicePciGetProperties", params_zesDevicePciGetProperties, 267, 2, 0},
+    {"zesDevicePciGetState", params_zesDevicePciGetState, 268, 2, 0},
+    {"zesDevicePciGetBars", params_zesDevicePciGetBars, 269, 3, 0},
+    {"zesDevicePciGetStats", params_zesDevicePciGetStats, 270, 2, 0},
+    {"zesDeviceSetOverclockWaiver", params_zesDeviceSetOverclockWaiver, 271, 1, 0},
+    {"zesDeviceGetOverclockDomains", params_zesDeviceGetOverclockDomains, 272, 2, 0},
+    {"zesDeviceGetOverclockControls", params_zesDeviceGetOverclockControls, 273, 3, 0},
+    {"zesDeviceResetOverclockSettings", params_zesDeviceResetOverclockSettings, 274, 2, 0},
+    {"zesDeviceReadOverclockState", params_zesDeviceReadOverclockState, 275, 6, 0},
+    {"zesDeviceEnumOverclockDomains", params_zesDeviceEnumOverclockDomains, 276, 3, 0},
+    {"zesOverclockGetDomainProperties", params_zesOverclockGetDomainProperties, 277, 2, 0},
+    {"zesOverclockGetDomainVFProperties", params_zesOverclockGetDomainVFProperties, 278, 2, 0},
+    {"zesOverclockGetDomainControlProperties", params_zesOverclockGetDomainControlProperties, 279, 3, 0},
+    {"zesOverclockGetControlCurrentValue", params_zesOverclockGetControlCurrentValue, 280, 3, 0},
+    {"zesOverclockGetControlPendingValue", params_zesOverclockGetControlPendingValue, 281, 3, 0},
+    {"zesOverclockSetControlUserValue", params_zesOverclockSetControlUserValue, 282, 4, 0},
+    {"zesOverclockGetControlState", params_zesOverclockGetControlState, 283, 4, 0},
+    {"zesOverclockGetVFPointValues", params_zesOverclockGetVFPointValues, 284, 5, 0},
+    {"zesOverclockSetVFPointValues", params_zesOverclockSetVFPointValues, 285, 4, 0},
+    {"zesDeviceEnumDiagnosticTestSuites", params_zesDeviceEnumDiagnosticTestSuites, 286, 3, 0},
+    {"zesDiagnosticsGetProperties", params_zesDiagnosticsGetProperties, 287, 2, 0},
+    {"zesDiagnosticsGetTests", params_zesDiagnosticsGetTests, 288, 3, 0},
+    {"zesDiagnosticsRunTests", params_zesDiagnosticsRunTests, 289, 4, 0},
+    {"zesDeviceEccAvailable", params_zesDeviceEccAvailable, 290, 2, 0},
+    {"zesDeviceEccConfigurable", params_zesDeviceEccConfigurable, 291, 2, 0},
+    {"zesDeviceGetEccState", params_zesDeviceGetEccState, 292, 2, 0},
+    {"zesDeviceSetEccState", params_zesDeviceSetEccState, 293, 3, 0},
+    {"zesDeviceEnumEngineGroups", params_zesDeviceEnumEngineGroups, 294, 3, 0},
+    {"zesEngineGetProperties", params_zesEngineGetProperties, 295, 2, 0},
+    {"zesEngineGetActivity", params_zesEngineGetActivity, 296, 2, 0},
+    {"zesDeviceEventRegister", params_zesDeviceEventRegister, 297, 2, 0},
+    {"zesDriverEventListen", params_zesDriverEventListen, 298, 6, 0},
+    {"zesDriverEventListenEx", params_zesDriverEventListenEx, 299, 6, 0},
+    {"zesDeviceEnumFabricPorts", params_zesDeviceEnumFabricPorts, 300, 3, 0},
+    {"zesFabricPortGetProperties", params_zesFabricPortGetProperties, 301, 2, 0},
+    {"zesFabricPortGetLinkType", params_zesFabricPortGetLinkType, 302, 2, 0},
+    {"zesFabricPortGetConfig", params_zesFabricPortGetConfig, 303, 2, 0},
+    {"zesFabricPortSetConfig", params_zesFabricPortSetConfig, 304, 2, 0},
+    {"zesFabricPortGetState", params_zesFabricPortGetState, 305, 2, 0},
+    {"zesFabricPortGetThroughput", params_zesFabricPortGetThroughput, 306, 2, 0},
+    {"zesFabricPortGetFabricErrorCounters", params_zesFabricPortGetFabricErrorCounters, 307, 2, 0},
+    {"zesFabricPortGetMultiPortThroughput", params_zesFabricPortGetMultiPortThroughput, 308, 4, 0},
+    {"zesDeviceEnumFans", params_zesDeviceEnumFans, 309, 3, 0},
+    {"zesFanGetProperties", params_zesFanGetProperties, 310, 2, 0},
+    {"zesFanGetConfig", params_zesFanGetConfig, 311, 2, 0},
+    {"zesFanSetDefaultMode", params_zesFanSetDefaultMode, 312, 1, 0},
+    {"zesFanSetFixedSpeedMode", params_zesFanSetFixedSpeedMode, 313, 2, 0},
+    {"zesFanSetSpeedTableMode", params_zesFanSetSpeedTableMode, 314, 2, 0},
+    {"zesFanGetState", params_zesFanGetState, 315, 3, 0},
+    {"zesDeviceEnumFirmwares", params_zesDeviceEnumFirmwares, 316, 3, 0},
+    {"zesFirmwareGetProperties", params_zesFirmwareGetProperties, 317, 2, 0},
+    {"zesFirmwareFlash", params_zesFirmwareFlash, 318, 3, 0},
+    {"zesFirmwareGetFlashProgress", params_zesFirmwareGetFlashProgress, 319, 2, 0},
+    {"zesFirmwareGetConsoleLogs", params_zesFirmwareGetConsoleLogs, 320, 3, 0},
+    {"zesDeviceEnumFrequencyDomains", params_zesDeviceEnumFrequencyDomains, 321, 3, 0},
+    {"zesFrequencyGetProperties", params_zesFrequencyGetProperties, 322, 2, 0},
+    {"zesFrequencyGetAvailableClocks", params_zesFrequencyGetAvailableClocks, 323, 3, 0},
+    {"zesFrequencyGetRange", params_zesFrequencyGetRange, 324, 2, 0},
+    {"zesFrequencySetRange", params_zesFrequencySetRange, 325, 2, 0},
+    {"zesFrequencyGetState", params_zesFrequencyGetState, 326, 2, 0},
+    {"zesFrequencyGetThrottleTime", params_zesFrequencyGetThrottleTime, 327, 2, 0},
+    {"zesFrequencyOcGetCapabilities", params_zesFrequencyOcGetCapabilities, 328, 2, 0},
+    {"zesFrequencyOcGetFrequencyTarget", params_zesFrequencyOcGetFrequencyTarget, 329, 2, 0},
+    {"zesFrequencyOcSetFrequencyTarget", params_zesFrequencyOcSetFrequencyTarget, 330, 2, 0},
+    {"zesFrequencyOcGetVoltageTarget", params_zesFrequencyOcGetVoltageTarget, 331, 3, 0},
+    {"zesFrequencyOcSetVoltageTarget", params_zesFrequencyOcSetVoltageTarget, 332, 3, 0},
+    {"zesFrequencyOcSetMode", params_zesFrequencyOcSetMode, 333, 2, 0},
+    {"zesFrequencyOcGetMode", params_zesFrequencyOcGetMode, 334, 2, 0},
+    {"zesFrequencyOcGetIccMax", params_zesFrequencyOcGetIccMax, 335, 2, 0},
+    {"zesFrequencyOcSetIccMax", params_zesFrequencyOcSetIccMax, 336, 2, 0},
+    {"zesFrequencyOcGetTjMax", params_zesFrequencyOcGetTjMax, 337, 2, 0},
+    {"zesFrequencyOcSetTjMax", params_zesFrequencyOcSetTjMax, 338, 2, 0},
+    {"zesDeviceEnumLeds", params_zesDeviceEnumLeds, 339, 3, 0},
+    {"zesLedGetProperties", params_zesLedGetProperties, 340, 2, 0},
+    {"zesLedGetState", params_zesLedGetState, 341, 2, 0},
+    {"zesLedSetState", params_zesLedSetState, 342, 2, 0},
+    {"zesLedSetColor", params_zesLedSetColor, 343, 2, 0},
+    {"zesDeviceEnumMemoryModules", params_zesDeviceEnumMemoryModules, 344, 3, 1},
+    {"zesMemoryGetProperties", params_zesMemoryGetProperties, 345, 2, 1},
+    {"zesMemoryGetState", params_zesMemoryGetState, 346, 2, 1},
+    {"zesMemoryGetBandwidth", params_zesMemoryGetBandwidth, 347, 2, 1},
+    {"zesDeviceEnumPerformanceFactorDomains", params_zesDeviceEnumPerformanceFactorDomains, 348, 3, 0},
+    {"zesPerformanceFactorGetProperties", params_zesPerformanceFactorGetProperties, 349, 2, 0},
+    {"zesPerformanceFactorGetConfig", params_zesPerformanceFactorGetConfig, 350, 2, 0},
+    {"zesPerformanceFactorSetConfig", params_zesPerformanceFactorSetConfig, 351, 2, 0},
+    {"zesDeviceEnumPowerDomains", params_zesDeviceEnumPowerDomains, 352, 3, 0},
+    {"zesDeviceGetCardPowerDomain", params_zesDeviceGetCardPowerDomain, 353, 2, 0},
+    {"zesPowerGetProperties", params_zesPowerGetProperties, 354, 2, 0},
+    {"zesPowerGetEnergyCounter", params_zesPowerGetEnergyCounter, 355, 2, 0},
+    {"zesPowerGetLimits", params_zesPowerGetLimits, 356, 4, 0},
+    {"zesPowerSetLimits", params_zesPowerSetLimits, 357, 4, 0},
+    {"zesPowerGetEnergyThreshold", params_zesPowerGetEnergyThreshold, 358, 2, 0},
+    {"zesPowerSetEnergyThreshold", params_zesPowerSetEnergyThreshold, 359, 2, 0},
+    {"zesPowerGetUsage", params_zesPowerGetUsage, 360, 3, 0},
+    {"zesDeviceEnumPsus", params_zesDeviceEnumPsus, 361, 3, 0},
+    {"zesPsuGetProperties", params_zesPsuGetProperties, 362, 2, 0},
+    {"zesPsuGetState", params_zesPsuGetState, 363, 2, 0},
+    {"zesDeviceEnumRasErrorSets", params_zesDeviceEnumRasErrorSets, 364, 3, 0},
+    {"zesRasGetProperties", params_zesRasGetProperties, 365, 2, 0},
+    {"zesRasGetConfig", params_zesRasGetConfig, 366, 2, 0},
+    {"zesRasSetConfig", params_zesRasSetConfig, 367, 2, 0},
+    {"zesRasGetState", params_zesRasGetState, 368, 3, 0},
+    {"zesDeviceEnumSchedulers", params_zesDeviceEnumSchedulers, 369, 3, 0},
+    {"zesSchedulerGetProperties", params_zesSchedulerGetProperties, 370, 2, 0},
+    {"zesSchedulerGetCurrentMode", params_zesSchedulerGetCurrentMode, 371, 2, 0},
+    {"zesSchedulerGetTimeoutModeProperties", params_zesSchedulerGetTimeoutModeProperties, 372, 3, 0},
+    {"zesSchedulerGetTimesliceModeProperties", params_zesSchedulerGetTimesliceModeProperties, 373, 3, 0},
+    {"zesSchedulerSetTimeoutMode", params_zesSchedulerSetTimeoutMode, 374, 3, 0},
+    {"zesSchedulerSetTimesliceMode", params_zesSchedulerSetTimesliceMode, 375, 3, 0},
+    {"zesSchedulerSetExclusiveMode", params_zesSchedulerSetExclusiveMode, 376, 2, 0},
+    {"zesSchedulerSetComputeUnitDebugMode", params_zesSchedulerSetComputeUnitDebugMode, 377, 2, 0},
+    {"zesDeviceEnumStandbyDomains", params_zesDeviceEnumStandbyDomains, 378, 3, 0},
+    {"zesStandbyGetProperties", params_zesStandbyGetProperties, 379, 2, 0},
+    {"zesStandbyGetMode", params_zesStandbyGetMode, 380, 2, 0},
+    {"zesStandbySetMode", params_zesStandbySetMode, 381, 2, 0},
+    {"zesDeviceEnumTemperatureSensors", params_zesDeviceEnumTemperatureSensors, 382, 3, 0},
+    {"zesTemperatureGetProperties", params_zesTemperatureGetProperties, 383, 2, 0},
+    {"zesTemperatureGetConfig", params_zesTemperatureGetConfig, 384, 2, 0},
+    {"zesTemperatureSetConfig", params_zesTemperatureSetConfig, 385, 2, 0},
+    {"zesTemperatureGetState", params_zesTemperatureGetState, 386, 2, 0},
+    {"zesPowerGetLimitsExt", params_zesPowerGetLimitsExt, 387, 3, 0},
+    {"zesPowerSetLimitsExt", params_zesPowerSetLimitsExt, 388, 3, 0},
+    {"zesPowerGetLimitsExt2", params_zesPowerGetLimitsExt2, 389, 2, 0},
+    {"zesPowerSetLimitsExt2", params_zesPowerSetLimitsExt2, 390, 2, 0},
+    {"zesEngineGetActivityExt", params_zesEngineGetActivityExt, 391, 3, 0},
+    {"zesRasGetStateExp", params_zesRasGetStateExp, 392, 3, 0},
+    {"zesRasClearStateExp", params_zesRasClearStateExp, 393, 2, 0},
+    {"zesRasGetSupportedCategoriesExp", params_zesRasGetSupportedCategoriesExp, 394, 3, 0},
+    {"zesRasGetStateExp2", params_zesRasGetStateExp2, 395, 4, 0},
+    {"zesRasGetConfigExp", params_zesRasGetConfigExp, 396, 3, 0},
+    {"zesRasSetConfigExp", params_zesRasSetConfigExp, 397, 3, 0},
+    {"zesFirmwareGetSecurityVersionExp", params_zesFirmwareGetSecurityVersionExp, 398, 2, 0},
+    {"zesFirmwareSetSecurityVersionExp", params_zesFirmwareSetSecurityVersionExp, 399, 1, 0},
+    {"zesDeviceGetSubDevicePropertiesExp", params_zesDeviceGetSubDevicePropertiesExp, 400, 3, 0},
+    {"zesDriverGetDeviceByUuidExp", params_zesDriverGetDeviceByUuidExp, 401, 5, 1},
+    {"zesDeviceEnumActiveVFExp", params_zesDeviceEnumActiveVFExp, 402, 3, 0},
+    {"zesVFManagementGetVFPropertiesExp", params_zesVFManagementGetVFPropertiesExp, 403, 2, 0},
+    {"zesVFManagementGetVFMemoryUtilizationExp", params_zesVFManagementGetVFMemoryUtilizationExp, 404, 3, 0},
+    {"zesVFManagementGetVFEngineUtilizationExp", params_zesVFManagementGetVFEngineUtilizationExp, 405, 3, 0},
+    {"zesVFManagementSetVFTelemetryModeExp", params_zesVFManagementSetVFTelemetryModeExp, 406, 3, 0},
+    {"zesVFManagementSetVFTelemetrySamplingIntervalExp", params_zesVFManagementSetVFTelemetrySamplingIntervalExp, 407, 3, 0},
+    {"zesDeviceEnumEnabledVFExp", params_zesDeviceEnumEnabledVFExp, 408, 3, 0},
+    {"zesVFManagementGetVFCapabilitiesExp", params_zesVFManagementGetVFCapabilitiesExp, 409, 2, 0},
+    {"zesVFManagementGetVFMemoryUtilizationExp2", params_zesVFManagementGetVFMemoryUtilizationExp2, 410, 3, 0},
+    {"zesVFManagementGetVFEngineUtilizationExp2", params_zesVFManagementGetVFEngineUtilizationExp2, 411, 3, 0},
+    {"zesVFManagementGetVFCapabilitiesExp2", params_zesVFManagementGetVFCapabilitiesExp2, 412, 2, 0},
+    {"zesDevicePciLinkSpeedUpdateExt", params_zesDevicePciLinkSpeedUpdateExt, 413, 3, 0},
+    {"zesDeviceGetHealthStatusExt", params_zesDeviceGetHealthStatusExt, 414, 2, 0},
+    {"zesDeviceSetHealthStatusExt", params_zesDeviceSetHealthStatusExt, 415, 2, 0},
 };
 
 EMUZERO_EXPORT ze_result_t zeDriverGetApiVersion(ze_driver_handle_t hDriver, ze_api_version_t* version)
@@ -3667,5 +4706,1104 @@ EMUZERO_EXPORT ze_result_t zeKernelGetModuleHandle(ze_kernel_handle_t hKernel, z
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)hKernel, (uint64_t)(uintptr_t)phModule};
 
     return emuzero_call(&emuzero_functions[256], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDriverGetExtensionProperties(zes_driver_handle_t hDriver, uint32_t* pCount, zes_driver_extension_properties_t* pExtensionProperties)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDriver, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)pExtensionProperties};
+
+    return emuzero_call(&emuzero_functions[259], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDriverGetExtensionFunctionAddress(zes_driver_handle_t hDriver, const char* name, void** ppFunctionAddress)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDriver, (uint64_t)(uintptr_t)name, (uint64_t)(uintptr_t)ppFunctionAddress};
+
+    return emuzero_call(&emuzero_functions[260], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceGet(zes_driver_handle_t hDriver, uint32_t* pCount, zes_device_handle_t* phDevices)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDriver, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)phDevices};
+
+    return emuzero_call(&emuzero_functions[261], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceGetProperties(zes_device_handle_t hDevice, zes_device_properties_t* pProperties)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pProperties};
+
+    return emuzero_call(&emuzero_functions[262], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceGetState(zes_device_handle_t hDevice, zes_device_state_t* pState)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pState};
+
+    return emuzero_call(&emuzero_functions[263], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceReset(zes_device_handle_t hDevice, ze_bool_t force)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)force};
+
+    return emuzero_call(&emuzero_functions[264], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceResetExt(zes_device_handle_t hDevice, zes_reset_properties_t* pProperties)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pProperties};
+
+    return emuzero_call(&emuzero_functions[265], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceProcessesGetState(zes_device_handle_t hDevice, uint32_t* pCount, zes_process_state_t* pProcesses)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)pProcesses};
+
+    return emuzero_call(&emuzero_functions[266], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDevicePciGetProperties(zes_device_handle_t hDevice, zes_pci_properties_t* pProperties)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pProperties};
+
+    return emuzero_call(&emuzero_functions[267], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDevicePciGetState(zes_device_handle_t hDevice, zes_pci_state_t* pState)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pState};
+
+    return emuzero_call(&emuzero_functions[268], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDevicePciGetBars(zes_device_handle_t hDevice, uint32_t* pCount, zes_pci_bar_properties_t* pProperties)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)pProperties};
+
+    return emuzero_call(&emuzero_functions[269], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDevicePciGetStats(zes_device_handle_t hDevice, zes_pci_stats_t* pStats)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pStats};
+
+    return emuzero_call(&emuzero_functions[270], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceSetOverclockWaiver(zes_device_handle_t hDevice)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice};
+
+    return emuzero_call(&emuzero_functions[271], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceGetOverclockDomains(zes_device_handle_t hDevice, uint32_t* pOverclockDomains)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pOverclockDomains};
+
+    return emuzero_call(&emuzero_functions[272], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceGetOverclockControls(zes_device_handle_t hDevice, zes_overclock_domain_t domainType, uint32_t* pAvailableControls)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)domainType, (uint64_t)(uintptr_t)pAvailableControls};
+
+    return emuzero_call(&emuzero_functions[273], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceResetOverclockSettings(zes_device_handle_t hDevice, ze_bool_t onShippedState)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)onShippedState};
+
+    return emuzero_call(&emuzero_functions[274], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceReadOverclockState(zes_device_handle_t hDevice, zes_overclock_mode_t* pOverclockMode, ze_bool_t* pWaiverSetting, ze_bool_t* pOverclockState, zes_pending_action_t* pPendingAction, ze_bool_t* pPendingReset)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pOverclockMode, (uint64_t)(uintptr_t)pWaiverSetting, (uint64_t)(uintptr_t)pOverclockState, (uint64_t)(uintptr_t)pPendingAction, (uint64_t)(uintptr_t)pPendingReset};
+
+    return emuzero_call(&emuzero_functions[275], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceEnumOverclockDomains(zes_device_handle_t hDevice, uint32_t* pCount, zes_overclock_handle_t* phDomainHandle)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)phDomainHandle};
+
+    return emuzero_call(&emuzero_functions[276], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesOverclockGetDomainProperties(zes_overclock_handle_t hDomainHandle, zes_overclock_properties_t* pDomainProperties)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDomainHandle, (uint64_t)(uintptr_t)pDomainProperties};
+
+    return emuzero_call(&emuzero_functions[277], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesOverclockGetDomainVFProperties(zes_overclock_handle_t hDomainHandle, zes_vf_property_t* pVFProperties)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDomainHandle, (uint64_t)(uintptr_t)pVFProperties};
+
+    return emuzero_call(&emuzero_functions[278], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesOverclockGetDomainControlProperties(zes_overclock_handle_t hDomainHandle, zes_overclock_control_t DomainControl, zes_control_property_t* pControlProperties)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDomainHandle, (uint64_t)(uintptr_t)DomainControl, (uint64_t)(uintptr_t)pControlProperties};
+
+    return emuzero_call(&emuzero_functions[279], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesOverclockGetControlCurrentValue(zes_overclock_handle_t hDomainHandle, zes_overclock_control_t DomainControl, double* pValue)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDomainHandle, (uint64_t)(uintptr_t)DomainControl, (uint64_t)(uintptr_t)pValue};
+
+    return emuzero_call(&emuzero_functions[280], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesOverclockGetControlPendingValue(zes_overclock_handle_t hDomainHandle, zes_overclock_control_t DomainControl, double* pValue)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDomainHandle, (uint64_t)(uintptr_t)DomainControl, (uint64_t)(uintptr_t)pValue};
+
+    return emuzero_call(&emuzero_functions[281], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesOverclockSetControlUserValue(zes_overclock_handle_t hDomainHandle, zes_overclock_control_t DomainControl, double pValue, zes_pending_action_t* pPendingAction)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDomainHandle, (uint64_t)(uintptr_t)DomainControl, emuzero_bits(pValue), (uint64_t)(uintptr_t)pPendingAction};
+
+    return emuzero_call(&emuzero_functions[282], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesOverclockGetControlState(zes_overclock_handle_t hDomainHandle, zes_overclock_control_t DomainControl, zes_control_state_t* pControlState, zes_pending_action_t* pPendingAction)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDomainHandle, (uint64_t)(uintptr_t)DomainControl, (uint64_t)(uintptr_t)pControlState, (uint64_t)(uintptr_t)pPendingAction};
+
+    return emuzero_call(&emuzero_functions[283], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesOverclockGetVFPointValues(zes_overclock_handle_t hDomainHandle, zes_vf_type_t VFType, zes_vf_array_type_t VFArrayType, uint32_t PointIndex, uint32_t* PointValue)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDomainHandle, (uint64_t)(uintptr_t)VFType, (uint64_t)(uintptr_t)VFArrayType, (uint64_t)(uintptr_t)PointIndex, (uint64_t)(uintptr_t)PointValue};
+
+    return emuzero_call(&emuzero_functions[284], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesOverclockSetVFPointValues(zes_overclock_handle_t hDomainHandle, zes_vf_type_t VFType, uint32_t PointIndex, uint32_t PointValue)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDomainHandle, (uint64_t)(uintptr_t)VFType, (uint64_t)(uintptr_t)PointIndex, (uint64_t)(uintptr_t)PointValue};
+
+    return emuzero_call(&emuzero_functions[285], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceEnumDiagnosticTestSuites(zes_device_handle_t hDevice, uint32_t* pCount, zes_diag_handle_t* phDiagnostics)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)phDiagnostics};
+
+    return emuzero_call(&emuzero_functions[286], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDiagnosticsGetProperties(zes_diag_handle_t hDiagnostics, zes_diag_properties_t* pProperties)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDiagnostics, (uint64_t)(uintptr_t)pProperties};
+
+    return emuzero_call(&emuzero_functions[287], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDiagnosticsGetTests(zes_diag_handle_t hDiagnostics, uint32_t* pCount, zes_diag_test_t* pTests)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDiagnostics, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)pTests};
+
+    return emuzero_call(&emuzero_functions[288], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDiagnosticsRunTests(zes_diag_handle_t hDiagnostics, uint32_t startIndex, uint32_t endIndex, zes_diag_result_t* pResult)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDiagnostics, (uint64_t)(uintptr_t)startIndex, (uint64_t)(uintptr_t)endIndex, (uint64_t)(uintptr_t)pResult};
+
+    return emuzero_call(&emuzero_functions[289], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceEccAvailable(zes_device_handle_t hDevice, ze_bool_t* pAvailable)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pAvailable};
+
+    return emuzero_call(&emuzero_functions[290], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceEccConfigurable(zes_device_handle_t hDevice, ze_bool_t* pConfigurable)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pConfigurable};
+
+    return emuzero_call(&emuzero_functions[291], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceGetEccState(zes_device_handle_t hDevice, zes_device_ecc_properties_t* pState)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pState};
+
+    return emuzero_call(&emuzero_functions[292], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceSetEccState(zes_device_handle_t hDevice, const zes_device_ecc_desc_t* newState, zes_device_ecc_properties_t* pState)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)newState, (uint64_t)(uintptr_t)pState};
+
+    return emuzero_call(&emuzero_functions[293], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceEnumEngineGroups(zes_device_handle_t hDevice, uint32_t* pCount, zes_engine_handle_t* phEngine)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)phEngine};
+
+    return emuzero_call(&emuzero_functions[294], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesEngineGetProperties(zes_engine_handle_t hEngine, zes_engine_properties_t* pProperties)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hEngine, (uint64_t)(uintptr_t)pProperties};
+
+    return emuzero_call(&emuzero_functions[295], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesEngineGetActivity(zes_engine_handle_t hEngine, zes_engine_stats_t* pStats)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hEngine, (uint64_t)(uintptr_t)pStats};
+
+    return emuzero_call(&emuzero_functions[296], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceEventRegister(zes_device_handle_t hDevice, zes_event_type_flags_t events)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)events};
+
+    return emuzero_call(&emuzero_functions[297], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDriverEventListen(ze_driver_handle_t hDriver, uint32_t timeout, uint32_t count, zes_device_handle_t* phDevices, uint32_t* pNumDeviceEvents, zes_event_type_flags_t* pEvents)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDriver, (uint64_t)(uintptr_t)timeout, (uint64_t)(uintptr_t)count, (uint64_t)(uintptr_t)phDevices, (uint64_t)(uintptr_t)pNumDeviceEvents, (uint64_t)(uintptr_t)pEvents};
+
+    return emuzero_call(&emuzero_functions[298], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDriverEventListenEx(ze_driver_handle_t hDriver, uint64_t timeout, uint32_t count, zes_device_handle_t* phDevices, uint32_t* pNumDeviceEvents, zes_event_type_flags_t* pEvents)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDriver, (uint64_t)(uintptr_t)timeout, (uint64_t)(uintptr_t)count, (uint64_t)(uintptr_t)phDevices, (uint64_t)(uintptr_t)pNumDeviceEvents, (uint64_t)(uintptr_t)pEvents};
+
+    return emuzero_call(&emuzero_functions[299], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceEnumFabricPorts(zes_device_handle_t hDevice, uint32_t* pCount, zes_fabric_port_handle_t* phPort)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)phPort};
+
+    return emuzero_call(&emuzero_functions[300], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFabricPortGetProperties(zes_fabric_port_handle_t hPort, zes_fabric_port_properties_t* pProperties)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hPort, (uint64_t)(uintptr_t)pProperties};
+
+    return emuzero_call(&emuzero_functions[301], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFabricPortGetLinkType(zes_fabric_port_handle_t hPort, zes_fabric_link_type_t* pLinkType)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hPort, (uint64_t)(uintptr_t)pLinkType};
+
+    return emuzero_call(&emuzero_functions[302], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFabricPortGetConfig(zes_fabric_port_handle_t hPort, zes_fabric_port_config_t* pConfig)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hPort, (uint64_t)(uintptr_t)pConfig};
+
+    return emuzero_call(&emuzero_functions[303], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFabricPortSetConfig(zes_fabric_port_handle_t hPort, const zes_fabric_port_config_t* pConfig)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hPort, (uint64_t)(uintptr_t)pConfig};
+
+    return emuzero_call(&emuzero_functions[304], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFabricPortGetState(zes_fabric_port_handle_t hPort, zes_fabric_port_state_t* pState)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hPort, (uint64_t)(uintptr_t)pState};
+
+    return emuzero_call(&emuzero_functions[305], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFabricPortGetThroughput(zes_fabric_port_handle_t hPort, zes_fabric_port_throughput_t* pThroughput)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hPort, (uint64_t)(uintptr_t)pThroughput};
+
+    return emuzero_call(&emuzero_functions[306], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFabricPortGetFabricErrorCounters(zes_fabric_port_handle_t hPort, zes_fabric_port_error_counters_t* pErrors)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hPort, (uint64_t)(uintptr_t)pErrors};
+
+    return emuzero_call(&emuzero_functions[307], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFabricPortGetMultiPortThroughput(zes_device_handle_t hDevice, uint32_t numPorts, zes_fabric_port_handle_t* phPort, zes_fabric_port_throughput_t** pThroughput)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)numPorts, (uint64_t)(uintptr_t)phPort, (uint64_t)(uintptr_t)pThroughput};
+
+    return emuzero_call(&emuzero_functions[308], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceEnumFans(zes_device_handle_t hDevice, uint32_t* pCount, zes_fan_handle_t* phFan)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)phFan};
+
+    return emuzero_call(&emuzero_functions[309], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFanGetProperties(zes_fan_handle_t hFan, zes_fan_properties_t* pProperties)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFan, (uint64_t)(uintptr_t)pProperties};
+
+    return emuzero_call(&emuzero_functions[310], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFanGetConfig(zes_fan_handle_t hFan, zes_fan_config_t* pConfig)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFan, (uint64_t)(uintptr_t)pConfig};
+
+    return emuzero_call(&emuzero_functions[311], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFanSetDefaultMode(zes_fan_handle_t hFan)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFan};
+
+    return emuzero_call(&emuzero_functions[312], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFanSetFixedSpeedMode(zes_fan_handle_t hFan, const zes_fan_speed_t* speed)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFan, (uint64_t)(uintptr_t)speed};
+
+    return emuzero_call(&emuzero_functions[313], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFanSetSpeedTableMode(zes_fan_handle_t hFan, const zes_fan_speed_table_t* speedTable)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFan, (uint64_t)(uintptr_t)speedTable};
+
+    return emuzero_call(&emuzero_functions[314], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFanGetState(zes_fan_handle_t hFan, zes_fan_speed_units_t units, int32_t* pSpeed)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFan, (uint64_t)(uintptr_t)units, (uint64_t)(uintptr_t)pSpeed};
+
+    return emuzero_call(&emuzero_functions[315], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceEnumFirmwares(zes_device_handle_t hDevice, uint32_t* pCount, zes_firmware_handle_t* phFirmware)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)phFirmware};
+
+    return emuzero_call(&emuzero_functions[316], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFirmwareGetProperties(zes_firmware_handle_t hFirmware, zes_firmware_properties_t* pProperties)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFirmware, (uint64_t)(uintptr_t)pProperties};
+
+    return emuzero_call(&emuzero_functions[317], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFirmwareFlash(zes_firmware_handle_t hFirmware, void* pImage, uint32_t size)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFirmware, (uint64_t)(uintptr_t)pImage, (uint64_t)(uintptr_t)size};
+
+    return emuzero_call(&emuzero_functions[318], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFirmwareGetFlashProgress(zes_firmware_handle_t hFirmware, uint32_t* pCompletionPercent)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFirmware, (uint64_t)(uintptr_t)pCompletionPercent};
+
+    return emuzero_call(&emuzero_functions[319], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFirmwareGetConsoleLogs(zes_firmware_handle_t hFirmware, size_t* pSize, char* pFirmwareLog)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFirmware, (uint64_t)(uintptr_t)pSize, (uint64_t)(uintptr_t)pFirmwareLog};
+
+    return emuzero_call(&emuzero_functions[320], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceEnumFrequencyDomains(zes_device_handle_t hDevice, uint32_t* pCount, zes_freq_handle_t* phFrequency)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)phFrequency};
+
+    return emuzero_call(&emuzero_functions[321], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFrequencyGetProperties(zes_freq_handle_t hFrequency, zes_freq_properties_t* pProperties)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFrequency, (uint64_t)(uintptr_t)pProperties};
+
+    return emuzero_call(&emuzero_functions[322], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFrequencyGetAvailableClocks(zes_freq_handle_t hFrequency, uint32_t* pCount, double* phFrequency)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFrequency, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)phFrequency};
+
+    return emuzero_call(&emuzero_functions[323], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFrequencyGetRange(zes_freq_handle_t hFrequency, zes_freq_range_t* pLimits)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFrequency, (uint64_t)(uintptr_t)pLimits};
+
+    return emuzero_call(&emuzero_functions[324], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFrequencySetRange(zes_freq_handle_t hFrequency, const zes_freq_range_t* pLimits)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFrequency, (uint64_t)(uintptr_t)pLimits};
+
+    return emuzero_call(&emuzero_functions[325], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFrequencyGetState(zes_freq_handle_t hFrequency, zes_freq_state_t* pState)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFrequency, (uint64_t)(uintptr_t)pState};
+
+    return emuzero_call(&emuzero_functions[326], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFrequencyGetThrottleTime(zes_freq_handle_t hFrequency, zes_freq_throttle_time_t* pThrottleTime)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFrequency, (uint64_t)(uintptr_t)pThrottleTime};
+
+    return emuzero_call(&emuzero_functions[327], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFrequencyOcGetCapabilities(zes_freq_handle_t hFrequency, zes_oc_capabilities_t* pOcCapabilities)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFrequency, (uint64_t)(uintptr_t)pOcCapabilities};
+
+    return emuzero_call(&emuzero_functions[328], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFrequencyOcGetFrequencyTarget(zes_freq_handle_t hFrequency, double* pCurrentOcFrequency)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFrequency, (uint64_t)(uintptr_t)pCurrentOcFrequency};
+
+    return emuzero_call(&emuzero_functions[329], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFrequencyOcSetFrequencyTarget(zes_freq_handle_t hFrequency, double CurrentOcFrequency)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFrequency, emuzero_bits(CurrentOcFrequency)};
+
+    return emuzero_call(&emuzero_functions[330], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFrequencyOcGetVoltageTarget(zes_freq_handle_t hFrequency, double* pCurrentVoltageTarget, double* pCurrentVoltageOffset)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFrequency, (uint64_t)(uintptr_t)pCurrentVoltageTarget, (uint64_t)(uintptr_t)pCurrentVoltageOffset};
+
+    return emuzero_call(&emuzero_functions[331], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFrequencyOcSetVoltageTarget(zes_freq_handle_t hFrequency, double CurrentVoltageTarget, double CurrentVoltageOffset)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFrequency, emuzero_bits(CurrentVoltageTarget), emuzero_bits(CurrentVoltageOffset)};
+
+    return emuzero_call(&emuzero_functions[332], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFrequencyOcSetMode(zes_freq_handle_t hFrequency, zes_oc_mode_t CurrentOcMode)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFrequency, (uint64_t)(uintptr_t)CurrentOcMode};
+
+    return emuzero_call(&emuzero_functions[333], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFrequencyOcGetMode(zes_freq_handle_t hFrequency, zes_oc_mode_t* pCurrentOcMode)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFrequency, (uint64_t)(uintptr_t)pCurrentOcMode};
+
+    return emuzero_call(&emuzero_functions[334], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFrequencyOcGetIccMax(zes_freq_handle_t hFrequency, double* pOcIccMax)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFrequency, (uint64_t)(uintptr_t)pOcIccMax};
+
+    return emuzero_call(&emuzero_functions[335], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFrequencyOcSetIccMax(zes_freq_handle_t hFrequency, double ocIccMax)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFrequency, emuzero_bits(ocIccMax)};
+
+    return emuzero_call(&emuzero_functions[336], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFrequencyOcGetTjMax(zes_freq_handle_t hFrequency, double* pOcTjMax)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFrequency, (uint64_t)(uintptr_t)pOcTjMax};
+
+    return emuzero_call(&emuzero_functions[337], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFrequencyOcSetTjMax(zes_freq_handle_t hFrequency, double ocTjMax)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFrequency, emuzero_bits(ocTjMax)};
+
+    return emuzero_call(&emuzero_functions[338], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceEnumLeds(zes_device_handle_t hDevice, uint32_t* pCount, zes_led_handle_t* phLed)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)phLed};
+
+    return emuzero_call(&emuzero_functions[339], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesLedGetProperties(zes_led_handle_t hLed, zes_led_properties_t* pProperties)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hLed, (uint64_t)(uintptr_t)pProperties};
+
+    return emuzero_call(&emuzero_functions[340], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesLedGetState(zes_led_handle_t hLed, zes_led_state_t* pState)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hLed, (uint64_t)(uintptr_t)pState};
+
+    return emuzero_call(&emuzero_functions[341], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesLedSetState(zes_led_handle_t hLed, ze_bool_t enable)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hLed, (uint64_t)(uintptr_t)enable};
+
+    return emuzero_call(&emuzero_functions[342], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesLedSetColor(zes_led_handle_t hLed, const zes_led_color_t* pColor)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hLed, (uint64_t)(uintptr_t)pColor};
+
+    return emuzero_call(&emuzero_functions[343], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceEnumMemoryModules(zes_device_handle_t hDevice, uint32_t* pCount, zes_mem_handle_t* phMemory)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)phMemory};
+
+    return emuzero_call(&emuzero_functions[344], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesMemoryGetProperties(zes_mem_handle_t hMemory, zes_mem_properties_t* pProperties)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hMemory, (uint64_t)(uintptr_t)pProperties};
+
+    return emuzero_call(&emuzero_functions[345], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesMemoryGetState(zes_mem_handle_t hMemory, zes_mem_state_t* pState)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hMemory, (uint64_t)(uintptr_t)pState};
+
+    return emuzero_call(&emuzero_functions[346], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesMemoryGetBandwidth(zes_mem_handle_t hMemory, zes_mem_bandwidth_t* pBandwidth)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hMemory, (uint64_t)(uintptr_t)pBandwidth};
+
+    return emuzero_call(&emuzero_functions[347], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceEnumPerformanceFactorDomains(zes_device_handle_t hDevice, uint32_t* pCount, zes_perf_handle_t* phPerf)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)phPerf};
+
+    return emuzero_call(&emuzero_functions[348], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesPerformanceFactorGetProperties(zes_perf_handle_t hPerf, zes_perf_properties_t* pProperties)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hPerf, (uint64_t)(uintptr_t)pProperties};
+
+    return emuzero_call(&emuzero_functions[349], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesPerformanceFactorGetConfig(zes_perf_handle_t hPerf, double* pFactor)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hPerf, (uint64_t)(uintptr_t)pFactor};
+
+    return emuzero_call(&emuzero_functions[350], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesPerformanceFactorSetConfig(zes_perf_handle_t hPerf, double factor)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hPerf, emuzero_bits(factor)};
+
+    return emuzero_call(&emuzero_functions[351], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceEnumPowerDomains(zes_device_handle_t hDevice, uint32_t* pCount, zes_pwr_handle_t* phPower)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)phPower};
+
+    return emuzero_call(&emuzero_functions[352], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceGetCardPowerDomain(zes_device_handle_t hDevice, zes_pwr_handle_t* phPower)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)phPower};
+
+    return emuzero_call(&emuzero_functions[353], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesPowerGetProperties(zes_pwr_handle_t hPower, zes_power_properties_t* pProperties)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hPower, (uint64_t)(uintptr_t)pProperties};
+
+    return emuzero_call(&emuzero_functions[354], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesPowerGetEnergyCounter(zes_pwr_handle_t hPower, zes_power_energy_counter_t* pEnergy)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hPower, (uint64_t)(uintptr_t)pEnergy};
+
+    return emuzero_call(&emuzero_functions[355], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesPowerGetLimits(zes_pwr_handle_t hPower, zes_power_sustained_limit_t* pSustained, zes_power_burst_limit_t* pBurst, zes_power_peak_limit_t* pPeak)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hPower, (uint64_t)(uintptr_t)pSustained, (uint64_t)(uintptr_t)pBurst, (uint64_t)(uintptr_t)pPeak};
+
+    return emuzero_call(&emuzero_functions[356], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesPowerSetLimits(zes_pwr_handle_t hPower, const zes_power_sustained_limit_t* pSustained, const zes_power_burst_limit_t* pBurst, const zes_power_peak_limit_t* pPeak)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hPower, (uint64_t)(uintptr_t)pSustained, (uint64_t)(uintptr_t)pBurst, (uint64_t)(uintptr_t)pPeak};
+
+    return emuzero_call(&emuzero_functions[357], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesPowerGetEnergyThreshold(zes_pwr_handle_t hPower, zes_energy_threshold_t* pThreshold)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hPower, (uint64_t)(uintptr_t)pThreshold};
+
+    return emuzero_call(&emuzero_functions[358], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesPowerSetEnergyThreshold(zes_pwr_handle_t hPower, double threshold)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hPower, emuzero_bits(threshold)};
+
+    return emuzero_call(&emuzero_functions[359], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesPowerGetUsage(zes_pwr_handle_t hPower, uint32_t* pInstantPower, uint32_t* pAveragePower)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hPower, (uint64_t)(uintptr_t)pInstantPower, (uint64_t)(uintptr_t)pAveragePower};
+
+    return emuzero_call(&emuzero_functions[360], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceEnumPsus(zes_device_handle_t hDevice, uint32_t* pCount, zes_psu_handle_t* phPsu)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)phPsu};
+
+    return emuzero_call(&emuzero_functions[361], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesPsuGetProperties(zes_psu_handle_t hPsu, zes_psu_properties_t* pProperties)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hPsu, (uint64_t)(uintptr_t)pProperties};
+
+    return emuzero_call(&emuzero_functions[362], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesPsuGetState(zes_psu_handle_t hPsu, zes_psu_state_t* pState)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hPsu, (uint64_t)(uintptr_t)pState};
+
+    return emuzero_call(&emuzero_functions[363], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceEnumRasErrorSets(zes_device_handle_t hDevice, uint32_t* pCount, zes_ras_handle_t* phRas)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)phRas};
+
+    return emuzero_call(&emuzero_functions[364], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesRasGetProperties(zes_ras_handle_t hRas, zes_ras_properties_t* pProperties)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hRas, (uint64_t)(uintptr_t)pProperties};
+
+    return emuzero_call(&emuzero_functions[365], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesRasGetConfig(zes_ras_handle_t hRas, zes_ras_config_t* pConfig)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hRas, (uint64_t)(uintptr_t)pConfig};
+
+    return emuzero_call(&emuzero_functions[366], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesRasSetConfig(zes_ras_handle_t hRas, const zes_ras_config_t* pConfig)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hRas, (uint64_t)(uintptr_t)pConfig};
+
+    return emuzero_call(&emuzero_functions[367], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesRasGetState(zes_ras_handle_t hRas, ze_bool_t clear, zes_ras_state_t* pState)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hRas, (uint64_t)(uintptr_t)clear, (uint64_t)(uintptr_t)pState};
+
+    return emuzero_call(&emuzero_functions[368], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceEnumSchedulers(zes_device_handle_t hDevice, uint32_t* pCount, zes_sched_handle_t* phScheduler)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)phScheduler};
+
+    return emuzero_call(&emuzero_functions[369], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesSchedulerGetProperties(zes_sched_handle_t hScheduler, zes_sched_properties_t* pProperties)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hScheduler, (uint64_t)(uintptr_t)pProperties};
+
+    return emuzero_call(&emuzero_functions[370], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesSchedulerGetCurrentMode(zes_sched_handle_t hScheduler, zes_sched_mode_t* pMode)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hScheduler, (uint64_t)(uintptr_t)pMode};
+
+    return emuzero_call(&emuzero_functions[371], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesSchedulerGetTimeoutModeProperties(zes_sched_handle_t hScheduler, ze_bool_t getDefaults, zes_sched_timeout_properties_t* pConfig)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hScheduler, (uint64_t)(uintptr_t)getDefaults, (uint64_t)(uintptr_t)pConfig};
+
+    return emuzero_call(&emuzero_functions[372], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesSchedulerGetTimesliceModeProperties(zes_sched_handle_t hScheduler, ze_bool_t getDefaults, zes_sched_timeslice_properties_t* pConfig)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hScheduler, (uint64_t)(uintptr_t)getDefaults, (uint64_t)(uintptr_t)pConfig};
+
+    return emuzero_call(&emuzero_functions[373], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesSchedulerSetTimeoutMode(zes_sched_handle_t hScheduler, zes_sched_timeout_properties_t* pProperties, ze_bool_t* pNeedReload)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hScheduler, (uint64_t)(uintptr_t)pProperties, (uint64_t)(uintptr_t)pNeedReload};
+
+    return emuzero_call(&emuzero_functions[374], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesSchedulerSetTimesliceMode(zes_sched_handle_t hScheduler, zes_sched_timeslice_properties_t* pProperties, ze_bool_t* pNeedReload)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hScheduler, (uint64_t)(uintptr_t)pProperties, (uint64_t)(uintptr_t)pNeedReload};
+
+    return emuzero_call(&emuzero_functions[375], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesSchedulerSetExclusiveMode(zes_sched_handle_t hScheduler, ze_bool_t* pNeedReload)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hScheduler, (uint64_t)(uintptr_t)pNeedReload};
+
+    return emuzero_call(&emuzero_functions[376], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesSchedulerSetComputeUnitDebugMode(zes_sched_handle_t hScheduler, ze_bool_t* pNeedReload)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hScheduler, (uint64_t)(uintptr_t)pNeedReload};
+
+    return emuzero_call(&emuzero_functions[377], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceEnumStandbyDomains(zes_device_handle_t hDevice, uint32_t* pCount, zes_standby_handle_t* phStandby)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)phStandby};
+
+    return emuzero_call(&emuzero_functions[378], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesStandbyGetProperties(zes_standby_handle_t hStandby, zes_standby_properties_t* pProperties)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hStandby, (uint64_t)(uintptr_t)pProperties};
+
+    return emuzero_call(&emuzero_functions[379], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesStandbyGetMode(zes_standby_handle_t hStandby, zes_standby_promo_mode_t* pMode)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hStandby, (uint64_t)(uintptr_t)pMode};
+
+    return emuzero_call(&emuzero_functions[380], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesStandbySetMode(zes_standby_handle_t hStandby, zes_standby_promo_mode_t mode)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hStandby, (uint64_t)(uintptr_t)mode};
+
+    return emuzero_call(&emuzero_functions[381], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceEnumTemperatureSensors(zes_device_handle_t hDevice, uint32_t* pCount, zes_temp_handle_t* phTemperature)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)phTemperature};
+
+    return emuzero_call(&emuzero_functions[382], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesTemperatureGetProperties(zes_temp_handle_t hTemperature, zes_temp_properties_t* pProperties)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hTemperature, (uint64_t)(uintptr_t)pProperties};
+
+    return emuzero_call(&emuzero_functions[383], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesTemperatureGetConfig(zes_temp_handle_t hTemperature, zes_temp_config_t* pConfig)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hTemperature, (uint64_t)(uintptr_t)pConfig};
+
+    return emuzero_call(&emuzero_functions[384], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesTemperatureSetConfig(zes_temp_handle_t hTemperature, const zes_temp_config_t* pConfig)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hTemperature, (uint64_t)(uintptr_t)pConfig};
+
+    return emuzero_call(&emuzero_functions[385], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesTemperatureGetState(zes_temp_handle_t hTemperature, double* pTemperature)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hTemperature, (uint64_t)(uintptr_t)pTemperature};
+
+    return emuzero_call(&emuzero_functions[386], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesPowerGetLimitsExt(zes_pwr_handle_t hPower, uint32_t* pCount, zes_power_limit_ext_desc_t* pSustained)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hPower, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)pSustained};
+
+    return emuzero_call(&emuzero_functions[387], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesPowerSetLimitsExt(zes_pwr_handle_t hPower, uint32_t* pCount, zes_power_limit_ext_desc_t* pSustained)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hPower, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)pSustained};
+
+    return emuzero_call(&emuzero_functions[388], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesPowerGetLimitsExt2(zes_pwr_handle_t hPower, uint32_t* pLimit)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hPower, (uint64_t)(uintptr_t)pLimit};
+
+    return emuzero_call(&emuzero_functions[389], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesPowerSetLimitsExt2(zes_pwr_handle_t hPower, const uint32_t limit)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hPower, (uint64_t)(uintptr_t)limit};
+
+    return emuzero_call(&emuzero_functions[390], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesEngineGetActivityExt(zes_engine_handle_t hEngine, uint32_t* pCount, zes_engine_stats_t* pStats)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hEngine, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)pStats};
+
+    return emuzero_call(&emuzero_functions[391], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesRasGetStateExp(zes_ras_handle_t hRas, uint32_t* pCount, zes_ras_state_exp_t* pState)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hRas, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)pState};
+
+    return emuzero_call(&emuzero_functions[392], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesRasClearStateExp(zes_ras_handle_t hRas, zes_ras_error_category_exp_t category)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hRas, (uint64_t)(uintptr_t)category};
+
+    return emuzero_call(&emuzero_functions[393], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesRasGetSupportedCategoriesExp(zes_ras_handle_t hRas, uint32_t* pCount, zes_ras_error_category_exp_t* pCategories)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hRas, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)pCategories};
+
+    return emuzero_call(&emuzero_functions[394], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesRasGetStateExp2(zes_ras_handle_t hRas, const uint32_t count, const zes_ras_error_category_exp_t* pCategories, zes_ras_state_exp2_t* pState)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hRas, (uint64_t)(uintptr_t)count, (uint64_t)(uintptr_t)pCategories, (uint64_t)(uintptr_t)pState};
+
+    return emuzero_call(&emuzero_functions[395], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesRasGetConfigExp(zes_ras_handle_t hRas, const uint32_t count, zes_ras_config_exp_t* pConfig)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hRas, (uint64_t)(uintptr_t)count, (uint64_t)(uintptr_t)pConfig};
+
+    return emuzero_call(&emuzero_functions[396], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesRasSetConfigExp(zes_ras_handle_t hRas, const uint32_t count, const zes_ras_config_exp_t* pConfig)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hRas, (uint64_t)(uintptr_t)count, (uint64_t)(uintptr_t)pConfig};
+
+    return emuzero_call(&emuzero_functions[397], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFirmwareGetSecurityVersionExp(zes_firmware_handle_t hFirmware, char* pVersion)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFirmware, (uint64_t)(uintptr_t)pVersion};
+
+    return emuzero_call(&emuzero_functions[398], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesFirmwareSetSecurityVersionExp(zes_firmware_handle_t hFirmware)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFirmware};
+
+    return emuzero_call(&emuzero_functions[399], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceGetSubDevicePropertiesExp(zes_device_handle_t hDevice, uint32_t* pCount, zes_subdevice_exp_properties_t* pSubdeviceProps)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)pSubdeviceProps};
+
+    return emuzero_call(&emuzero_functions[400], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDriverGetDeviceByUuidExp(zes_driver_handle_t hDriver, zes_uuid_t uuid, zes_device_handle_t* phDevice, ze_bool_t* onSubdevice, uint32_t* subdeviceId)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDriver, (uint64_t)(uintptr_t)&uuid, (uint64_t)(uintptr_t)phDevice, (uint64_t)(uintptr_t)onSubdevice, (uint64_t)(uintptr_t)subdeviceId};
+
+    return emuzero_call(&emuzero_functions[401], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceEnumActiveVFExp(zes_device_handle_t hDevice, uint32_t* pCount, zes_vf_handle_t* phVFhandle)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)phVFhandle};
+
+    return emuzero_call(&emuzero_functions[402], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesVFManagementGetVFPropertiesExp(zes_vf_handle_t hVFhandle, zes_vf_exp_properties_t* pProperties)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hVFhandle, (uint64_t)(uintptr_t)pProperties};
+
+    return emuzero_call(&emuzero_functions[403], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesVFManagementGetVFMemoryUtilizationExp(zes_vf_handle_t hVFhandle, uint32_t* pCount, zes_vf_util_mem_exp_t* pMemUtil)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hVFhandle, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)pMemUtil};
+
+    return emuzero_call(&emuzero_functions[404], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesVFManagementGetVFEngineUtilizationExp(zes_vf_handle_t hVFhandle, uint32_t* pCount, zes_vf_util_engine_exp_t* pEngineUtil)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hVFhandle, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)pEngineUtil};
+
+    return emuzero_call(&emuzero_functions[405], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesVFManagementSetVFTelemetryModeExp(zes_vf_handle_t hVFhandle, zes_vf_info_util_exp_flags_t flags, ze_bool_t enable)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hVFhandle, (uint64_t)(uintptr_t)flags, (uint64_t)(uintptr_t)enable};
+
+    return emuzero_call(&emuzero_functions[406], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesVFManagementSetVFTelemetrySamplingIntervalExp(zes_vf_handle_t hVFhandle, zes_vf_info_util_exp_flags_t flag, uint64_t samplingInterval)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hVFhandle, (uint64_t)(uintptr_t)flag, (uint64_t)(uintptr_t)samplingInterval};
+
+    return emuzero_call(&emuzero_functions[407], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceEnumEnabledVFExp(zes_device_handle_t hDevice, uint32_t* pCount, zes_vf_handle_t* phVFhandle)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)phVFhandle};
+
+    return emuzero_call(&emuzero_functions[408], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesVFManagementGetVFCapabilitiesExp(zes_vf_handle_t hVFhandle, zes_vf_exp_capabilities_t* pCapability)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hVFhandle, (uint64_t)(uintptr_t)pCapability};
+
+    return emuzero_call(&emuzero_functions[409], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesVFManagementGetVFMemoryUtilizationExp2(zes_vf_handle_t hVFhandle, uint32_t* pCount, zes_vf_util_mem_exp2_t* pMemUtil)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hVFhandle, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)pMemUtil};
+
+    return emuzero_call(&emuzero_functions[410], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesVFManagementGetVFEngineUtilizationExp2(zes_vf_handle_t hVFhandle, uint32_t* pCount, zes_vf_util_engine_exp2_t* pEngineUtil)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hVFhandle, (uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)pEngineUtil};
+
+    return emuzero_call(&emuzero_functions[411], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesVFManagementGetVFCapabilitiesExp2(zes_vf_handle_t hVFhandle, zes_vf_exp2_capabilities_t* pCapability)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hVFhandle, (uint64_t)(uintptr_t)pCapability};
+
+    return emuzero_call(&emuzero_functions[412], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDevicePciLinkSpeedUpdateExt(zes_device_handle_t hDevice, ze_bool_t shouldDowngrade, zes_device_action_t* pendingAction)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)shouldDowngrade, (uint64_t)(uintptr_t)pendingAction};
+
+    return emuzero_call(&emuzero_functions[413], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceGetHealthStatusExt(zes_device_handle_t hDevice, zes_device_health_status_ext_t* pHealth)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)pHealth};
+
+    return emuzero_call(&emuzero_functions[414], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zesDeviceSetHealthStatusExt(zes_device_handle_t hDevice, zes_device_health_status_ext_t health)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)health};
+
+    return emuzero_call(&emuzero_functions[415], arguments);
 }
 

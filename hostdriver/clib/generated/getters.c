@@ -878,6 +878,588 @@ EMUZERO_EXPORT ze_result_t zerGetGlobalProcAddrTable(ze_api_version_t version, e
     return emuzero_fill_table(version, pDdiTable, &our_emuzero_zer_Global_table, since_emuzero_zer_Global_table, 4);
 }
 
+static const emuzero_zes_Global_table our_emuzero_zes_Global_table = {
+    .pfnInit = zesInit,
+};
+
+static const uint32_t since_emuzero_zes_Global_table[] = {
+    ZE_MAKE_VERSION(1, 5), /* pfnInit */
+};
+
+EMUZERO_EXPORT ze_result_t zesGetGlobalProcAddrTable(ze_api_version_t version, emuzero_zes_Global_table *pDdiTable)
+{
+    return emuzero_fill_table(version, pDdiTable, &our_emuzero_zes_Global_table, since_emuzero_zes_Global_table, 1);
+}
+
+static const emuzero_zes_Device_table our_emuzero_zes_Device_table = {
+    .pfnGetProperties = zesDeviceGetProperties,
+    .pfnGetState = zesDeviceGetState,
+    .pfnReset = zesDeviceReset,
+    .pfnProcessesGetState = zesDeviceProcessesGetState,
+    .pfnPciGetProperties = zesDevicePciGetProperties,
+    .pfnPciGetState = zesDevicePciGetState,
+    .pfnPciGetBars = zesDevicePciGetBars,
+    .pfnPciGetStats = zesDevicePciGetStats,
+    .pfnEnumDiagnosticTestSuites = zesDeviceEnumDiagnosticTestSuites,
+    .pfnEnumEngineGroups = zesDeviceEnumEngineGroups,
+    .pfnEventRegister = zesDeviceEventRegister,
+    .pfnEnumFabricPorts = zesDeviceEnumFabricPorts,
+    .pfnEnumFans = zesDeviceEnumFans,
+    .pfnEnumFirmwares = zesDeviceEnumFirmwares,
+    .pfnEnumFrequencyDomains = zesDeviceEnumFrequencyDomains,
+    .pfnEnumLeds = zesDeviceEnumLeds,
+    .pfnEnumMemoryModules = zesDeviceEnumMemoryModules,
+    .pfnEnumPerformanceFactorDomains = zesDeviceEnumPerformanceFactorDomains,
+    .pfnEnumPowerDomains = zesDeviceEnumPowerDomains,
+    .pfnGetCardPowerDomain = zesDeviceGetCardPowerDomain,
+    .pfnEnumPsus = zesDeviceEnumPsus,
+    .pfnEnumRasErrorSets = zesDeviceEnumRasErrorSets,
+    .pfnEnumSchedulers = zesDeviceEnumSchedulers,
+    .pfnEnumStandbyDomains = zesDeviceEnumStandbyDomains,
+    .pfnEnumTemperatureSensors = zesDeviceEnumTemperatureSensors,
+    .pfnEccAvailable = zesDeviceEccAvailable,
+    .pfnEccConfigurable = zesDeviceEccConfigurable,
+    .pfnGetEccState = zesDeviceGetEccState,
+    .pfnSetEccState = zesDeviceSetEccState,
+    .pfnGet = zesDeviceGet,
+    .pfnSetOverclockWaiver = zesDeviceSetOverclockWaiver,
+    .pfnGetOverclockDomains = zesDeviceGetOverclockDomains,
+    .pfnGetOverclockControls = zesDeviceGetOverclockControls,
+    .pfnResetOverclockSettings = zesDeviceResetOverclockSettings,
+    .pfnReadOverclockState = zesDeviceReadOverclockState,
+    .pfnEnumOverclockDomains = zesDeviceEnumOverclockDomains,
+    .pfnResetExt = zesDeviceResetExt,
+    .pfnPciLinkSpeedUpdateExt = zesDevicePciLinkSpeedUpdateExt,
+    .pfnGetHealthStatusExt = zesDeviceGetHealthStatusExt,
+    .pfnSetHealthStatusExt = zesDeviceSetHealthStatusExt,
+};
+
+static const uint32_t since_emuzero_zes_Device_table[] = {
+    ZE_MAKE_VERSION(1, 0), /* pfnGetProperties */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetState */
+    ZE_MAKE_VERSION(1, 0), /* pfnReset */
+    ZE_MAKE_VERSION(1, 0), /* pfnProcessesGetState */
+    ZE_MAKE_VERSION(1, 0), /* pfnPciGetProperties */
+    ZE_MAKE_VERSION(1, 0), /* pfnPciGetState */
+    ZE_MAKE_VERSION(1, 0), /* pfnPciGetBars */
+    ZE_MAKE_VERSION(1, 0), /* pfnPciGetStats */
+    ZE_MAKE_VERSION(1, 0), /* pfnEnumDiagnosticTestSuites */
+    ZE_MAKE_VERSION(1, 0), /* pfnEnumEngineGroups */
+    ZE_MAKE_VERSION(1, 0), /* pfnEventRegister */
+    ZE_MAKE_VERSION(1, 0), /* pfnEnumFabricPorts */
+    ZE_MAKE_VERSION(1, 0), /* pfnEnumFans */
+    ZE_MAKE_VERSION(1, 0), /* pfnEnumFirmwares */
+    ZE_MAKE_VERSION(1, 0), /* pfnEnumFrequencyDomains */
+    ZE_MAKE_VERSION(1, 0), /* pfnEnumLeds */
+    ZE_MAKE_VERSION(1, 0), /* pfnEnumMemoryModules */
+    ZE_MAKE_VERSION(1, 0), /* pfnEnumPerformanceFactorDomains */
+    ZE_MAKE_VERSION(1, 0), /* pfnEnumPowerDomains */
+    ZE_MAKE_VERSION(1, 3), /* pfnGetCardPowerDomain */
+    ZE_MAKE_VERSION(1, 3), /* pfnEnumPsus */
+    ZE_MAKE_VERSION(1, 3), /* pfnEnumRasErrorSets */
+    ZE_MAKE_VERSION(1, 3), /* pfnEnumSchedulers */
+    ZE_MAKE_VERSION(1, 3), /* pfnEnumStandbyDomains */
+    ZE_MAKE_VERSION(1, 3), /* pfnEnumTemperatureSensors */
+    ZE_MAKE_VERSION(1, 4), /* pfnEccAvailable */
+    ZE_MAKE_VERSION(1, 4), /* pfnEccConfigurable */
+    ZE_MAKE_VERSION(1, 4), /* pfnGetEccState */
+    ZE_MAKE_VERSION(1, 4), /* pfnSetEccState */
+    ZE_MAKE_VERSION(1, 5), /* pfnGet */
+    ZE_MAKE_VERSION(1, 5), /* pfnSetOverclockWaiver */
+    ZE_MAKE_VERSION(1, 5), /* pfnGetOverclockDomains */
+    ZE_MAKE_VERSION(1, 5), /* pfnGetOverclockControls */
+    ZE_MAKE_VERSION(1, 5), /* pfnResetOverclockSettings */
+    ZE_MAKE_VERSION(1, 5), /* pfnReadOverclockState */
+    ZE_MAKE_VERSION(1, 5), /* pfnEnumOverclockDomains */
+    ZE_MAKE_VERSION(1, 7), /* pfnResetExt */
+    ZE_MAKE_VERSION(1, 15), /* pfnPciLinkSpeedUpdateExt */
+    ZE_MAKE_VERSION(1, 18), /* pfnGetHealthStatusExt */
+    ZE_MAKE_VERSION(1, 18), /* pfnSetHealthStatusExt */
+};
+
+EMUZERO_EXPORT ze_result_t zesGetDeviceProcAddrTable(ze_api_version_t version, emuzero_zes_Device_table *pDdiTable)
+{
+    return emuzero_fill_table(version, pDdiTable, &our_emuzero_zes_Device_table, since_emuzero_zes_Device_table, 40);
+}
+
+static const emuzero_zes_DeviceExp_table our_emuzero_zes_DeviceExp_table = {
+    .pfnGetSubDevicePropertiesExp = zesDeviceGetSubDevicePropertiesExp,
+    .pfnEnumActiveVFExp = zesDeviceEnumActiveVFExp,
+    .pfnEnumEnabledVFExp = zesDeviceEnumEnabledVFExp,
+};
+
+static const uint32_t since_emuzero_zes_DeviceExp_table[] = {
+    ZE_MAKE_VERSION(1, 12), /* pfnGetSubDevicePropertiesExp */
+    ZE_MAKE_VERSION(1, 12), /* pfnEnumActiveVFExp */
+    ZE_MAKE_VERSION(1, 12), /* pfnEnumEnabledVFExp */
+};
+
+EMUZERO_EXPORT ze_result_t zesGetDeviceExpProcAddrTable(ze_api_version_t version, emuzero_zes_DeviceExp_table *pDdiTable)
+{
+    return emuzero_fill_table(version, pDdiTable, &our_emuzero_zes_DeviceExp_table, since_emuzero_zes_DeviceExp_table, 3);
+}
+
+static const emuzero_zes_Driver_table our_emuzero_zes_Driver_table = {
+    .pfnEventListen = zesDriverEventListen,
+    .pfnEventListenEx = zesDriverEventListenEx,
+    .pfnGet = zesDriverGet,
+    .pfnGetExtensionProperties = zesDriverGetExtensionProperties,
+    .pfnGetExtensionFunctionAddress = zesDriverGetExtensionFunctionAddress,
+};
+
+static const uint32_t since_emuzero_zes_Driver_table[] = {
+    ZE_MAKE_VERSION(1, 0), /* pfnEventListen */
+    ZE_MAKE_VERSION(1, 1), /* pfnEventListenEx */
+    ZE_MAKE_VERSION(1, 5), /* pfnGet */
+    ZE_MAKE_VERSION(1, 8), /* pfnGetExtensionProperties */
+    ZE_MAKE_VERSION(1, 8), /* pfnGetExtensionFunctionAddress */
+};
+
+EMUZERO_EXPORT ze_result_t zesGetDriverProcAddrTable(ze_api_version_t version, emuzero_zes_Driver_table *pDdiTable)
+{
+    return emuzero_fill_table(version, pDdiTable, &our_emuzero_zes_Driver_table, since_emuzero_zes_Driver_table, 5);
+}
+
+static const emuzero_zes_DriverExp_table our_emuzero_zes_DriverExp_table = {
+    .pfnGetDeviceByUuidExp = zesDriverGetDeviceByUuidExp,
+};
+
+static const uint32_t since_emuzero_zes_DriverExp_table[] = {
+    ZE_MAKE_VERSION(1, 9), /* pfnGetDeviceByUuidExp */
+};
+
+EMUZERO_EXPORT ze_result_t zesGetDriverExpProcAddrTable(ze_api_version_t version, emuzero_zes_DriverExp_table *pDdiTable)
+{
+    return emuzero_fill_table(version, pDdiTable, &our_emuzero_zes_DriverExp_table, since_emuzero_zes_DriverExp_table, 1);
+}
+
+static const emuzero_zes_Overclock_table our_emuzero_zes_Overclock_table = {
+    .pfnGetDomainProperties = zesOverclockGetDomainProperties,
+    .pfnGetDomainVFProperties = zesOverclockGetDomainVFProperties,
+    .pfnGetDomainControlProperties = zesOverclockGetDomainControlProperties,
+    .pfnGetControlCurrentValue = zesOverclockGetControlCurrentValue,
+    .pfnGetControlPendingValue = zesOverclockGetControlPendingValue,
+    .pfnSetControlUserValue = zesOverclockSetControlUserValue,
+    .pfnGetControlState = zesOverclockGetControlState,
+    .pfnGetVFPointValues = zesOverclockGetVFPointValues,
+    .pfnSetVFPointValues = zesOverclockSetVFPointValues,
+};
+
+static const uint32_t since_emuzero_zes_Overclock_table[] = {
+    ZE_MAKE_VERSION(1, 5), /* pfnGetDomainProperties */
+    ZE_MAKE_VERSION(1, 5), /* pfnGetDomainVFProperties */
+    ZE_MAKE_VERSION(1, 5), /* pfnGetDomainControlProperties */
+    ZE_MAKE_VERSION(1, 5), /* pfnGetControlCurrentValue */
+    ZE_MAKE_VERSION(1, 5), /* pfnGetControlPendingValue */
+    ZE_MAKE_VERSION(1, 5), /* pfnSetControlUserValue */
+    ZE_MAKE_VERSION(1, 5), /* pfnGetControlState */
+    ZE_MAKE_VERSION(1, 5), /* pfnGetVFPointValues */
+    ZE_MAKE_VERSION(1, 5), /* pfnSetVFPointValues */
+};
+
+EMUZERO_EXPORT ze_result_t zesGetOverclockProcAddrTable(ze_api_version_t version, emuzero_zes_Overclock_table *pDdiTable)
+{
+    return emuzero_fill_table(version, pDdiTable, &our_emuzero_zes_Overclock_table, since_emuzero_zes_Overclock_table, 9);
+}
+
+static const emuzero_zes_Scheduler_table our_emuzero_zes_Scheduler_table = {
+    .pfnGetProperties = zesSchedulerGetProperties,
+    .pfnGetCurrentMode = zesSchedulerGetCurrentMode,
+    .pfnGetTimeoutModeProperties = zesSchedulerGetTimeoutModeProperties,
+    .pfnGetTimesliceModeProperties = zesSchedulerGetTimesliceModeProperties,
+    .pfnSetTimeoutMode = zesSchedulerSetTimeoutMode,
+    .pfnSetTimesliceMode = zesSchedulerSetTimesliceMode,
+    .pfnSetExclusiveMode = zesSchedulerSetExclusiveMode,
+    .pfnSetComputeUnitDebugMode = zesSchedulerSetComputeUnitDebugMode,
+};
+
+static const uint32_t since_emuzero_zes_Scheduler_table[] = {
+    ZE_MAKE_VERSION(1, 0), /* pfnGetProperties */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetCurrentMode */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetTimeoutModeProperties */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetTimesliceModeProperties */
+    ZE_MAKE_VERSION(1, 0), /* pfnSetTimeoutMode */
+    ZE_MAKE_VERSION(1, 0), /* pfnSetTimesliceMode */
+    ZE_MAKE_VERSION(1, 0), /* pfnSetExclusiveMode */
+    ZE_MAKE_VERSION(1, 0), /* pfnSetComputeUnitDebugMode */
+};
+
+EMUZERO_EXPORT ze_result_t zesGetSchedulerProcAddrTable(ze_api_version_t version, emuzero_zes_Scheduler_table *pDdiTable)
+{
+    return emuzero_fill_table(version, pDdiTable, &our_emuzero_zes_Scheduler_table, since_emuzero_zes_Scheduler_table, 8);
+}
+
+static const emuzero_zes_PerformanceFactor_table our_emuzero_zes_PerformanceFactor_table = {
+    .pfnGetProperties = zesPerformanceFactorGetProperties,
+    .pfnGetConfig = zesPerformanceFactorGetConfig,
+    .pfnSetConfig = zesPerformanceFactorSetConfig,
+};
+
+static const uint32_t since_emuzero_zes_PerformanceFactor_table[] = {
+    ZE_MAKE_VERSION(1, 0), /* pfnGetProperties */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetConfig */
+    ZE_MAKE_VERSION(1, 0), /* pfnSetConfig */
+};
+
+EMUZERO_EXPORT ze_result_t zesGetPerformanceFactorProcAddrTable(ze_api_version_t version, emuzero_zes_PerformanceFactor_table *pDdiTable)
+{
+    return emuzero_fill_table(version, pDdiTable, &our_emuzero_zes_PerformanceFactor_table, since_emuzero_zes_PerformanceFactor_table, 3);
+}
+
+static const emuzero_zes_Power_table our_emuzero_zes_Power_table = {
+    .pfnGetProperties = zesPowerGetProperties,
+    .pfnGetEnergyCounter = zesPowerGetEnergyCounter,
+    .pfnGetLimits = zesPowerGetLimits,
+    .pfnSetLimits = zesPowerSetLimits,
+    .pfnGetEnergyThreshold = zesPowerGetEnergyThreshold,
+    .pfnSetEnergyThreshold = zesPowerSetEnergyThreshold,
+    .pfnGetLimitsExt = zesPowerGetLimitsExt,
+    .pfnSetLimitsExt = zesPowerSetLimitsExt,
+    .pfnGetUsage = zesPowerGetUsage,
+    .pfnGetLimitsExt2 = zesPowerGetLimitsExt2,
+    .pfnSetLimitsExt2 = zesPowerSetLimitsExt2,
+};
+
+static const uint32_t since_emuzero_zes_Power_table[] = {
+    ZE_MAKE_VERSION(1, 0), /* pfnGetProperties */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetEnergyCounter */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetLimits */
+    ZE_MAKE_VERSION(1, 0), /* pfnSetLimits */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetEnergyThreshold */
+    ZE_MAKE_VERSION(1, 0), /* pfnSetEnergyThreshold */
+    ZE_MAKE_VERSION(1, 4), /* pfnGetLimitsExt */
+    ZE_MAKE_VERSION(1, 4), /* pfnSetLimitsExt */
+    ZE_MAKE_VERSION(1, 16), /* pfnGetUsage */
+    ZE_MAKE_VERSION(1, 16), /* pfnGetLimitsExt2 */
+    ZE_MAKE_VERSION(1, 16), /* pfnSetLimitsExt2 */
+};
+
+EMUZERO_EXPORT ze_result_t zesGetPowerProcAddrTable(ze_api_version_t version, emuzero_zes_Power_table *pDdiTable)
+{
+    return emuzero_fill_table(version, pDdiTable, &our_emuzero_zes_Power_table, since_emuzero_zes_Power_table, 11);
+}
+
+static const emuzero_zes_Frequency_table our_emuzero_zes_Frequency_table = {
+    .pfnGetProperties = zesFrequencyGetProperties,
+    .pfnGetAvailableClocks = zesFrequencyGetAvailableClocks,
+    .pfnGetRange = zesFrequencyGetRange,
+    .pfnSetRange = zesFrequencySetRange,
+    .pfnGetState = zesFrequencyGetState,
+    .pfnGetThrottleTime = zesFrequencyGetThrottleTime,
+    .pfnOcGetCapabilities = zesFrequencyOcGetCapabilities,
+    .pfnOcGetFrequencyTarget = zesFrequencyOcGetFrequencyTarget,
+    .pfnOcSetFrequencyTarget = zesFrequencyOcSetFrequencyTarget,
+    .pfnOcGetVoltageTarget = zesFrequencyOcGetVoltageTarget,
+    .pfnOcSetVoltageTarget = zesFrequencyOcSetVoltageTarget,
+    .pfnOcSetMode = zesFrequencyOcSetMode,
+    .pfnOcGetMode = zesFrequencyOcGetMode,
+    .pfnOcGetIccMax = zesFrequencyOcGetIccMax,
+    .pfnOcSetIccMax = zesFrequencyOcSetIccMax,
+    .pfnOcGetTjMax = zesFrequencyOcGetTjMax,
+    .pfnOcSetTjMax = zesFrequencyOcSetTjMax,
+};
+
+static const uint32_t since_emuzero_zes_Frequency_table[] = {
+    ZE_MAKE_VERSION(1, 0), /* pfnGetProperties */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetAvailableClocks */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetRange */
+    ZE_MAKE_VERSION(1, 0), /* pfnSetRange */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetState */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetThrottleTime */
+    ZE_MAKE_VERSION(1, 0), /* pfnOcGetCapabilities */
+    ZE_MAKE_VERSION(1, 0), /* pfnOcGetFrequencyTarget */
+    ZE_MAKE_VERSION(1, 0), /* pfnOcSetFrequencyTarget */
+    ZE_MAKE_VERSION(1, 0), /* pfnOcGetVoltageTarget */
+    ZE_MAKE_VERSION(1, 0), /* pfnOcSetVoltageTarget */
+    ZE_MAKE_VERSION(1, 0), /* pfnOcSetMode */
+    ZE_MAKE_VERSION(1, 0), /* pfnOcGetMode */
+    ZE_MAKE_VERSION(1, 0), /* pfnOcGetIccMax */
+    ZE_MAKE_VERSION(1, 0), /* pfnOcSetIccMax */
+    ZE_MAKE_VERSION(1, 0), /* pfnOcGetTjMax */
+    ZE_MAKE_VERSION(1, 0), /* pfnOcSetTjMax */
+};
+
+EMUZERO_EXPORT ze_result_t zesGetFrequencyProcAddrTable(ze_api_version_t version, emuzero_zes_Frequency_table *pDdiTable)
+{
+    return emuzero_fill_table(version, pDdiTable, &our_emuzero_zes_Frequency_table, since_emuzero_zes_Frequency_table, 17);
+}
+
+static const emuzero_zes_Engine_table our_emuzero_zes_Engine_table = {
+    .pfnGetProperties = zesEngineGetProperties,
+    .pfnGetActivity = zesEngineGetActivity,
+    .pfnGetActivityExt = zesEngineGetActivityExt,
+};
+
+static const uint32_t since_emuzero_zes_Engine_table[] = {
+    ZE_MAKE_VERSION(1, 0), /* pfnGetProperties */
+    ZE_MAKE_VERSION(1, 7), /* pfnGetActivity */
+    ZE_MAKE_VERSION(1, 7), /* pfnGetActivityExt */
+};
+
+EMUZERO_EXPORT ze_result_t zesGetEngineProcAddrTable(ze_api_version_t version, emuzero_zes_Engine_table *pDdiTable)
+{
+    return emuzero_fill_table(version, pDdiTable, &our_emuzero_zes_Engine_table, since_emuzero_zes_Engine_table, 3);
+}
+
+static const emuzero_zes_Standby_table our_emuzero_zes_Standby_table = {
+    .pfnGetProperties = zesStandbyGetProperties,
+    .pfnGetMode = zesStandbyGetMode,
+    .pfnSetMode = zesStandbySetMode,
+};
+
+static const uint32_t since_emuzero_zes_Standby_table[] = {
+    ZE_MAKE_VERSION(1, 0), /* pfnGetProperties */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetMode */
+    ZE_MAKE_VERSION(1, 0), /* pfnSetMode */
+};
+
+EMUZERO_EXPORT ze_result_t zesGetStandbyProcAddrTable(ze_api_version_t version, emuzero_zes_Standby_table *pDdiTable)
+{
+    return emuzero_fill_table(version, pDdiTable, &our_emuzero_zes_Standby_table, since_emuzero_zes_Standby_table, 3);
+}
+
+static const emuzero_zes_Firmware_table our_emuzero_zes_Firmware_table = {
+    .pfnGetProperties = zesFirmwareGetProperties,
+    .pfnFlash = zesFirmwareFlash,
+    .pfnGetFlashProgress = zesFirmwareGetFlashProgress,
+    .pfnGetConsoleLogs = zesFirmwareGetConsoleLogs,
+};
+
+static const uint32_t since_emuzero_zes_Firmware_table[] = {
+    ZE_MAKE_VERSION(1, 0), /* pfnGetProperties */
+    ZE_MAKE_VERSION(1, 0), /* pfnFlash */
+    ZE_MAKE_VERSION(1, 8), /* pfnGetFlashProgress */
+    ZE_MAKE_VERSION(1, 9), /* pfnGetConsoleLogs */
+};
+
+EMUZERO_EXPORT ze_result_t zesGetFirmwareProcAddrTable(ze_api_version_t version, emuzero_zes_Firmware_table *pDdiTable)
+{
+    return emuzero_fill_table(version, pDdiTable, &our_emuzero_zes_Firmware_table, since_emuzero_zes_Firmware_table, 4);
+}
+
+static const emuzero_zes_FirmwareExp_table our_emuzero_zes_FirmwareExp_table = {
+    .pfnGetSecurityVersionExp = zesFirmwareGetSecurityVersionExp,
+    .pfnSetSecurityVersionExp = zesFirmwareSetSecurityVersionExp,
+};
+
+static const uint32_t since_emuzero_zes_FirmwareExp_table[] = {
+    ZE_MAKE_VERSION(1, 9), /* pfnGetSecurityVersionExp */
+    ZE_MAKE_VERSION(1, 9), /* pfnSetSecurityVersionExp */
+};
+
+EMUZERO_EXPORT ze_result_t zesGetFirmwareExpProcAddrTable(ze_api_version_t version, emuzero_zes_FirmwareExp_table *pDdiTable)
+{
+    return emuzero_fill_table(version, pDdiTable, &our_emuzero_zes_FirmwareExp_table, since_emuzero_zes_FirmwareExp_table, 2);
+}
+
+static const emuzero_zes_Memory_table our_emuzero_zes_Memory_table = {
+    .pfnGetProperties = zesMemoryGetProperties,
+    .pfnGetState = zesMemoryGetState,
+    .pfnGetBandwidth = zesMemoryGetBandwidth,
+};
+
+static const uint32_t since_emuzero_zes_Memory_table[] = {
+    ZE_MAKE_VERSION(1, 0), /* pfnGetProperties */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetState */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetBandwidth */
+};
+
+EMUZERO_EXPORT ze_result_t zesGetMemoryProcAddrTable(ze_api_version_t version, emuzero_zes_Memory_table *pDdiTable)
+{
+    return emuzero_fill_table(version, pDdiTable, &our_emuzero_zes_Memory_table, since_emuzero_zes_Memory_table, 3);
+}
+
+static const emuzero_zes_FabricPort_table our_emuzero_zes_FabricPort_table = {
+    .pfnGetProperties = zesFabricPortGetProperties,
+    .pfnGetLinkType = zesFabricPortGetLinkType,
+    .pfnGetConfig = zesFabricPortGetConfig,
+    .pfnSetConfig = zesFabricPortSetConfig,
+    .pfnGetState = zesFabricPortGetState,
+    .pfnGetThroughput = zesFabricPortGetThroughput,
+    .pfnGetFabricErrorCounters = zesFabricPortGetFabricErrorCounters,
+    .pfnGetMultiPortThroughput = zesFabricPortGetMultiPortThroughput,
+};
+
+static const uint32_t since_emuzero_zes_FabricPort_table[] = {
+    ZE_MAKE_VERSION(1, 0), /* pfnGetProperties */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetLinkType */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetConfig */
+    ZE_MAKE_VERSION(1, 0), /* pfnSetConfig */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetState */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetThroughput */
+    ZE_MAKE_VERSION(1, 7), /* pfnGetFabricErrorCounters */
+    ZE_MAKE_VERSION(1, 7), /* pfnGetMultiPortThroughput */
+};
+
+EMUZERO_EXPORT ze_result_t zesGetFabricPortProcAddrTable(ze_api_version_t version, emuzero_zes_FabricPort_table *pDdiTable)
+{
+    return emuzero_fill_table(version, pDdiTable, &our_emuzero_zes_FabricPort_table, since_emuzero_zes_FabricPort_table, 8);
+}
+
+static const emuzero_zes_Temperature_table our_emuzero_zes_Temperature_table = {
+    .pfnGetProperties = zesTemperatureGetProperties,
+    .pfnGetConfig = zesTemperatureGetConfig,
+    .pfnSetConfig = zesTemperatureSetConfig,
+    .pfnGetState = zesTemperatureGetState,
+};
+
+static const uint32_t since_emuzero_zes_Temperature_table[] = {
+    ZE_MAKE_VERSION(1, 0), /* pfnGetProperties */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetConfig */
+    ZE_MAKE_VERSION(1, 0), /* pfnSetConfig */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetState */
+};
+
+EMUZERO_EXPORT ze_result_t zesGetTemperatureProcAddrTable(ze_api_version_t version, emuzero_zes_Temperature_table *pDdiTable)
+{
+    return emuzero_fill_table(version, pDdiTable, &our_emuzero_zes_Temperature_table, since_emuzero_zes_Temperature_table, 4);
+}
+
+static const emuzero_zes_Psu_table our_emuzero_zes_Psu_table = {
+    .pfnGetProperties = zesPsuGetProperties,
+    .pfnGetState = zesPsuGetState,
+};
+
+static const uint32_t since_emuzero_zes_Psu_table[] = {
+    ZE_MAKE_VERSION(1, 0), /* pfnGetProperties */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetState */
+};
+
+EMUZERO_EXPORT ze_result_t zesGetPsuProcAddrTable(ze_api_version_t version, emuzero_zes_Psu_table *pDdiTable)
+{
+    return emuzero_fill_table(version, pDdiTable, &our_emuzero_zes_Psu_table, since_emuzero_zes_Psu_table, 2);
+}
+
+static const emuzero_zes_Fan_table our_emuzero_zes_Fan_table = {
+    .pfnGetProperties = zesFanGetProperties,
+    .pfnGetConfig = zesFanGetConfig,
+    .pfnSetDefaultMode = zesFanSetDefaultMode,
+    .pfnSetFixedSpeedMode = zesFanSetFixedSpeedMode,
+    .pfnSetSpeedTableMode = zesFanSetSpeedTableMode,
+    .pfnGetState = zesFanGetState,
+};
+
+static const uint32_t since_emuzero_zes_Fan_table[] = {
+    ZE_MAKE_VERSION(1, 0), /* pfnGetProperties */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetConfig */
+    ZE_MAKE_VERSION(1, 0), /* pfnSetDefaultMode */
+    ZE_MAKE_VERSION(1, 0), /* pfnSetFixedSpeedMode */
+    ZE_MAKE_VERSION(1, 0), /* pfnSetSpeedTableMode */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetState */
+};
+
+EMUZERO_EXPORT ze_result_t zesGetFanProcAddrTable(ze_api_version_t version, emuzero_zes_Fan_table *pDdiTable)
+{
+    return emuzero_fill_table(version, pDdiTable, &our_emuzero_zes_Fan_table, since_emuzero_zes_Fan_table, 6);
+}
+
+static const emuzero_zes_Led_table our_emuzero_zes_Led_table = {
+    .pfnGetProperties = zesLedGetProperties,
+    .pfnGetState = zesLedGetState,
+    .pfnSetState = zesLedSetState,
+    .pfnSetColor = zesLedSetColor,
+};
+
+static const uint32_t since_emuzero_zes_Led_table[] = {
+    ZE_MAKE_VERSION(1, 0), /* pfnGetProperties */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetState */
+    ZE_MAKE_VERSION(1, 0), /* pfnSetState */
+    ZE_MAKE_VERSION(1, 0), /* pfnSetColor */
+};
+
+EMUZERO_EXPORT ze_result_t zesGetLedProcAddrTable(ze_api_version_t version, emuzero_zes_Led_table *pDdiTable)
+{
+    return emuzero_fill_table(version, pDdiTable, &our_emuzero_zes_Led_table, since_emuzero_zes_Led_table, 4);
+}
+
+static const emuzero_zes_Ras_table our_emuzero_zes_Ras_table = {
+    .pfnGetProperties = zesRasGetProperties,
+    .pfnGetConfig = zesRasGetConfig,
+    .pfnSetConfig = zesRasSetConfig,
+    .pfnGetState = zesRasGetState,
+};
+
+static const uint32_t since_emuzero_zes_Ras_table[] = {
+    ZE_MAKE_VERSION(1, 0), /* pfnGetProperties */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetConfig */
+    ZE_MAKE_VERSION(1, 0), /* pfnSetConfig */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetState */
+};
+
+EMUZERO_EXPORT ze_result_t zesGetRasProcAddrTable(ze_api_version_t version, emuzero_zes_Ras_table *pDdiTable)
+{
+    return emuzero_fill_table(version, pDdiTable, &our_emuzero_zes_Ras_table, since_emuzero_zes_Ras_table, 4);
+}
+
+static const emuzero_zes_RasExp_table our_emuzero_zes_RasExp_table = {
+    .pfnGetStateExp = zesRasGetStateExp,
+    .pfnClearStateExp = zesRasClearStateExp,
+    .pfnGetSupportedCategoriesExp = zesRasGetSupportedCategoriesExp,
+    .pfnGetStateExp2 = zesRasGetStateExp2,
+    .pfnGetConfigExp = zesRasGetConfigExp,
+    .pfnSetConfigExp = zesRasSetConfigExp,
+};
+
+static const uint32_t since_emuzero_zes_RasExp_table[] = {
+    ZE_MAKE_VERSION(1, 7), /* pfnGetStateExp */
+    ZE_MAKE_VERSION(1, 7), /* pfnClearStateExp */
+    ZE_MAKE_VERSION(1, 16), /* pfnGetSupportedCategoriesExp */
+    ZE_MAKE_VERSION(1, 16), /* pfnGetStateExp2 */
+    ZE_MAKE_VERSION(1, 16), /* pfnGetConfigExp */
+    ZE_MAKE_VERSION(1, 16), /* pfnSetConfigExp */
+};
+
+EMUZERO_EXPORT ze_result_t zesGetRasExpProcAddrTable(ze_api_version_t version, emuzero_zes_RasExp_table *pDdiTable)
+{
+    return emuzero_fill_table(version, pDdiTable, &our_emuzero_zes_RasExp_table, since_emuzero_zes_RasExp_table, 6);
+}
+
+static const emuzero_zes_Diagnostics_table our_emuzero_zes_Diagnostics_table = {
+    .pfnGetProperties = zesDiagnosticsGetProperties,
+    .pfnGetTests = zesDiagnosticsGetTests,
+    .pfnRunTests = zesDiagnosticsRunTests,
+};
+
+static const uint32_t since_emuzero_zes_Diagnostics_table[] = {
+    ZE_MAKE_VERSION(1, 0), /* pfnGetProperties */
+    ZE_MAKE_VERSION(1, 0), /* pfnGetTests */
+    ZE_MAKE_VERSION(1, 0), /* pfnRunTests */
+};
+
+EMUZERO_EXPORT ze_result_t zesGetDiagnosticsProcAddrTable(ze_api_version_t version, emuzero_zes_Diagnostics_table *pDdiTable)
+{
+    return emuzero_fill_table(version, pDdiTable, &our_emuzero_zes_Diagnostics_table, since_emuzero_zes_Diagnostics_table, 3);
+}
+
+static const emuzero_zes_VFManagementExp_table our_emuzero_zes_VFManagementExp_table = {
+    .pfnGetVFPropertiesExp = zesVFManagementGetVFPropertiesExp,
+    .pfnGetVFMemoryUtilizationExp = zesVFManagementGetVFMemoryUtilizationExp,
+    .pfnGetVFEngineUtilizationExp = zesVFManagementGetVFEngineUtilizationExp,
+    .pfnSetVFTelemetryModeExp = zesVFManagementSetVFTelemetryModeExp,
+    .pfnSetVFTelemetrySamplingIntervalExp = zesVFManagementSetVFTelemetrySamplingIntervalExp,
+    .pfnGetVFCapabilitiesExp = zesVFManagementGetVFCapabilitiesExp,
+    .pfnGetVFMemoryUtilizationExp2 = zesVFManagementGetVFMemoryUtilizationExp2,
+    .pfnGetVFEngineUtilizationExp2 = zesVFManagementGetVFEngineUtilizationExp2,
+    .pfnGetVFCapabilitiesExp2 = zesVFManagementGetVFCapabilitiesExp2,
+};
+
+static const uint32_t since_emuzero_zes_VFManagementExp_table[] = {
+    ZE_MAKE_VERSION(1, 12), /* pfnGetVFPropertiesExp */
+    ZE_MAKE_VERSION(1, 12), /* pfnGetVFMemoryUtilizationExp */
+    ZE_MAKE_VERSION(1, 12), /* pfnGetVFEngineUtilizationExp */
+    ZE_MAKE_VERSION(1, 12), /* pfnSetVFTelemetryModeExp */
+    ZE_MAKE_VERSION(1, 12), /* pfnSetVFTelemetrySamplingIntervalExp */
+    ZE_MAKE_VERSION(1, 12), /* pfnGetVFCapabilitiesExp */
+    ZE_MAKE_VERSION(1, 12), /* pfnGetVFMemoryUtilizationExp2 */
+    ZE_MAKE_VERSION(1, 12), /* pfnGetVFEngineUtilizationExp2 */
+    ZE_MAKE_VERSION(1, 12), /* pfnGetVFCapabilitiesExp2 */
+};
+
+EMUZERO_EXPORT ze_result_t zesGetVFManagementExpProcAddrTable(ze_api_version_t version, emuzero_zes_VFManagementExp_table *pDdiTable)
+{
+    return emuzero_fill_table(version, pDdiTable, &our_emuzero_zes_VFManagementExp_table, since_emuzero_zes_VFManagementExp_table, 9);
+}
+
 const struct {
     uint32_t version;
     uint8_t is_valid;
@@ -958,5 +1540,61 @@ const struct {
     .version = EMUZERO_API_VERSION,
     .is_valid = 1,
     .Global = &our_emuzero_zer_Global_table,
+};
+
+const struct {
+    uint32_t version;
+    uint8_t is_valid;
+    const void *Global;
+    const void *Device;
+    const void *DeviceExp;
+    const void *Driver;
+    const void *DriverExp;
+    const void *Overclock;
+    const void *Scheduler;
+    const void *PerformanceFactor;
+    const void *Power;
+    const void *Frequency;
+    const void *Engine;
+    const void *Standby;
+    const void *Firmware;
+    const void *FirmwareExp;
+    const void *Memory;
+    const void *FabricPort;
+    const void *Temperature;
+    const void *Psu;
+    const void *Fan;
+    const void *Led;
+    const void *Ras;
+    const void *RasExp;
+    const void *Diagnostics;
+    const void *VFManagementExp;
+} emuzero_zes_tables = {
+    .version = EMUZERO_API_VERSION,
+    .is_valid = 1,
+    .Global = &our_emuzero_zes_Global_table,
+    .Device = &our_emuzero_zes_Device_table,
+    .DeviceExp = &our_emuzero_zes_DeviceExp_table,
+    .Driver = &our_emuzero_zes_Driver_table,
+    .DriverExp = &our_emuzero_zes_DriverExp_table,
+    .Overclock = &our_emuzero_zes_Overclock_table,
+    .Scheduler = &our_emuzero_zes_Scheduler_table,
+    .PerformanceFactor = &our_emuzero_zes_PerformanceFactor_table,
+    .Power = &our_emuzero_zes_Power_table,
+    .Frequency = &our_emuzero_zes_Frequency_table,
+    .Engine = &our_emuzero_zes_Engine_table,
+    .Standby = &our_emuzero_zes_Standby_table,
+    .Firmware = &our_emuzero_zes_Firmware_table,
+    .FirmwareExp = &our_emuzero_zes_FirmwareExp_table,
+    .Memory = &our_emuzero_zes_Memory_table,
+    .FabricPort = &our_emuzero_zes_FabricPort_table,
+    .Temperature = &our_emuzero_zes_Temperature_table,
+    .Psu = &our_emuzero_zes_Psu_table,
+    .Fan = &our_emuzero_zes_Fan_table,
+    .Led = &our_emuzero_zes_Led_table,
+    .Ras = &our_emuzero_zes_Ras_table,
+    .RasExp = &our_emuzero_zes_RasExp_table,
+    .Diagnostics = &our_emuzero_zes_Diagnostics_table,
+    .VFManagementExp = &our_emuzero_zes_VFManagementExp_table,
 };
 

@@ -31,6 +31,23 @@ typedef struct _ze_external_semaphore_ext_handle_t *ze_external_semaphore_ext_ha
 typedef struct _ze_rtas_builder_ext_handle_t *ze_rtas_builder_ext_handle_t;
 typedef struct _ze_rtas_parallel_operation_ext_handle_t *ze_rtas_parallel_operation_ext_handle_t;
 typedef struct _ze_executable_graph_handle_t *ze_executable_graph_handle_t;
+typedef struct _zes_sched_handle_t *zes_sched_handle_t;
+typedef struct _zes_perf_handle_t *zes_perf_handle_t;
+typedef struct _zes_pwr_handle_t *zes_pwr_handle_t;
+typedef struct _zes_freq_handle_t *zes_freq_handle_t;
+typedef struct _zes_engine_handle_t *zes_engine_handle_t;
+typedef struct _zes_standby_handle_t *zes_standby_handle_t;
+typedef struct _zes_firmware_handle_t *zes_firmware_handle_t;
+typedef struct _zes_mem_handle_t *zes_mem_handle_t;
+typedef struct _zes_fabric_port_handle_t *zes_fabric_port_handle_t;
+typedef struct _zes_temp_handle_t *zes_temp_handle_t;
+typedef struct _zes_psu_handle_t *zes_psu_handle_t;
+typedef struct _zes_fan_handle_t *zes_fan_handle_t;
+typedef struct _zes_led_handle_t *zes_led_handle_t;
+typedef struct _zes_ras_handle_t *zes_ras_handle_t;
+typedef struct _zes_diag_handle_t *zes_diag_handle_t;
+typedef struct _zes_overclock_handle_t *zes_overclock_handle_t;
+typedef struct _zes_vf_handle_t *zes_vf_handle_t;
 
 typedef enum _ze_result_t {
     ZE_RESULT_SUCCESS = 0x0,
@@ -1252,6 +1269,556 @@ typedef enum _ze_device_compiler_info_t {
     ZE_DEVICE_COMPILER_INFO_DRIVER_OPTIONS = 0x4,
     ZE_DEVICE_COMPILER_INFO_FORCE_UINT32 = 0x7fffffff,
 } ze_device_compiler_info_t;
+typedef enum _zes_structure_type_t {
+    ZES_STRUCTURE_TYPE_DEVICE_PROPERTIES = 0x1,
+    ZES_STRUCTURE_TYPE_PCI_PROPERTIES = 0x2,
+    ZES_STRUCTURE_TYPE_PCI_BAR_PROPERTIES = 0x3,
+    ZES_STRUCTURE_TYPE_DIAG_PROPERTIES = 0x4,
+    ZES_STRUCTURE_TYPE_ENGINE_PROPERTIES = 0x5,
+    ZES_STRUCTURE_TYPE_FABRIC_PORT_PROPERTIES = 0x6,
+    ZES_STRUCTURE_TYPE_FAN_PROPERTIES = 0x7,
+    ZES_STRUCTURE_TYPE_FIRMWARE_PROPERTIES = 0x8,
+    ZES_STRUCTURE_TYPE_FREQ_PROPERTIES = 0x9,
+    ZES_STRUCTURE_TYPE_LED_PROPERTIES = 0xa,
+    ZES_STRUCTURE_TYPE_MEM_PROPERTIES = 0xb,
+    ZES_STRUCTURE_TYPE_PERF_PROPERTIES = 0xc,
+    ZES_STRUCTURE_TYPE_POWER_PROPERTIES = 0xd,
+    ZES_STRUCTURE_TYPE_PSU_PROPERTIES = 0xe,
+    ZES_STRUCTURE_TYPE_RAS_PROPERTIES = 0xf,
+    ZES_STRUCTURE_TYPE_SCHED_PROPERTIES = 0x10,
+    ZES_STRUCTURE_TYPE_SCHED_TIMEOUT_PROPERTIES = 0x11,
+    ZES_STRUCTURE_TYPE_SCHED_TIMESLICE_PROPERTIES = 0x12,
+    ZES_STRUCTURE_TYPE_STANDBY_PROPERTIES = 0x13,
+    ZES_STRUCTURE_TYPE_TEMP_PROPERTIES = 0x14,
+    ZES_STRUCTURE_TYPE_DEVICE_STATE = 0x15,
+    ZES_STRUCTURE_TYPE_PROCESS_STATE = 0x16,
+    ZES_STRUCTURE_TYPE_PCI_STATE = 0x17,
+    ZES_STRUCTURE_TYPE_FABRIC_PORT_CONFIG = 0x18,
+    ZES_STRUCTURE_TYPE_FABRIC_PORT_STATE = 0x19,
+    ZES_STRUCTURE_TYPE_FAN_CONFIG = 0x1a,
+    ZES_STRUCTURE_TYPE_FREQ_STATE = 0x1b,
+    ZES_STRUCTURE_TYPE_OC_CAPABILITIES = 0x1c,
+    ZES_STRUCTURE_TYPE_LED_STATE = 0x1d,
+    ZES_STRUCTURE_TYPE_MEM_STATE = 0x1e,
+    ZES_STRUCTURE_TYPE_PSU_STATE = 0x1f,
+    ZES_STRUCTURE_TYPE_BASE_STATE = 0x20,
+    ZES_STRUCTURE_TYPE_RAS_CONFIG = 0x21,
+    ZES_STRUCTURE_TYPE_RAS_STATE = 0x22,
+    ZES_STRUCTURE_TYPE_TEMP_CONFIG = 0x23,
+    ZES_STRUCTURE_TYPE_PCI_BAR_PROPERTIES_1_2 = 0x24,
+    ZES_STRUCTURE_TYPE_DEVICE_ECC_DESC = 0x25,
+    ZES_STRUCTURE_TYPE_DEVICE_ECC_PROPERTIES = 0x26,
+    ZES_STRUCTURE_TYPE_POWER_LIMIT_EXT_DESC = 0x27,
+    ZES_STRUCTURE_TYPE_POWER_EXT_PROPERTIES = 0x28,
+    ZES_STRUCTURE_TYPE_OVERCLOCK_PROPERTIES = 0x29,
+    ZES_STRUCTURE_TYPE_FABRIC_PORT_ERROR_COUNTERS = 0x2a,
+    ZES_STRUCTURE_TYPE_ENGINE_EXT_PROPERTIES = 0x2b,
+    ZES_STRUCTURE_TYPE_RESET_PROPERTIES = 0x2c,
+    ZES_STRUCTURE_TYPE_DEVICE_EXT_PROPERTIES = 0x2d,
+    ZES_STRUCTURE_TYPE_DEVICE_UUID = 0x2e,
+    ZES_STRUCTURE_TYPE_POWER_DOMAIN_EXP_PROPERTIES = 0x20001,
+    ZES_STRUCTURE_TYPE_MEM_BANDWIDTH_COUNTER_BITS_EXP_PROPERTIES = 0x20002,
+    ZES_STRUCTURE_TYPE_MEMORY_PAGE_OFFLINE_STATE_EXP = 0x20003,
+    ZES_STRUCTURE_TYPE_SUBDEVICE_EXP_PROPERTIES = 0x20004,
+    ZES_STRUCTURE_TYPE_VF_EXP_PROPERTIES = 0x20005,
+    ZES_STRUCTURE_TYPE_VF_UTIL_MEM_EXP = 0x20006,
+    ZES_STRUCTURE_TYPE_VF_UTIL_ENGINE_EXP = 0x20007,
+    ZES_STRUCTURE_TYPE_VF_EXP_CAPABILITIES = 0x20008,
+    ZES_STRUCTURE_TYPE_VF_UTIL_MEM_EXP2 = 0x20009,
+    ZES_STRUCTURE_TYPE_VF_UTIL_ENGINE_EXP2 = 0x20010,
+    ZES_STRUCTURE_TYPE_VF_EXP2_CAPABILITIES = 0x20011,
+    ZES_STRUCTURE_TYPE_DEVICE_ECC_DEFAULT_PROPERTIES_EXT = 0x20012,
+    ZES_STRUCTURE_TYPE_PCI_LINK_SPEED_DOWNGRADE_EXT_STATE = 0x20013,
+    ZES_STRUCTURE_TYPE_PCI_LINK_SPEED_DOWNGRADE_EXT_PROPERTIES = 0x20014,
+    ZES_STRUCTURE_TYPE_RAS_STATE_EXP2 = 0x20015,
+    ZES_STRUCTURE_TYPE_RAS_CONFIG_EXP = 0x20016,
+    ZES_STRUCTURE_TYPE_OEM_SERIAL_ID_EXT_PROPERTIES = 0x20017,
+    ZES_STRUCTURE_TYPE_DEVICE_EXT_STATE = 0x20018,
+    ZES_STRUCTURE_TYPE_FORCE_UINT32 = 0x7fffffff,
+} zes_structure_type_t;
+typedef enum _zes_init_flag_t {
+    ZES_INIT_FLAG_PLACEHOLDER = 0x1,
+    ZES_INIT_FLAG_FORCE_UINT32 = 0x7fffffff,
+} zes_init_flag_t;
+typedef enum _zes_engine_type_flag_t {
+    ZES_ENGINE_TYPE_FLAG_OTHER = 0x1,
+    ZES_ENGINE_TYPE_FLAG_COMPUTE = 0x2,
+    ZES_ENGINE_TYPE_FLAG_3D = 0x4,
+    ZES_ENGINE_TYPE_FLAG_MEDIA = 0x8,
+    ZES_ENGINE_TYPE_FLAG_DMA = 0x10,
+    ZES_ENGINE_TYPE_FLAG_RENDER = 0x20,
+    ZES_ENGINE_TYPE_FLAG_FORCE_UINT32 = 0x7fffffff,
+} zes_engine_type_flag_t;
+typedef enum _zes_repair_status_t {
+    ZES_REPAIR_STATUS_UNSUPPORTED = 0x0,
+    ZES_REPAIR_STATUS_NOT_PERFORMED = 0x1,
+    ZES_REPAIR_STATUS_PERFORMED = 0x2,
+    ZES_REPAIR_STATUS_FORCE_UINT32 = 0x7fffffff,
+} zes_repair_status_t;
+typedef enum _zes_reset_reason_flag_t {
+    ZES_RESET_REASON_FLAG_WEDGED = 0x1,
+    ZES_RESET_REASON_FLAG_REPAIR = 0x2,
+    ZES_RESET_REASON_FLAG_FORCE_UINT32 = 0x7fffffff,
+} zes_reset_reason_flag_t;
+typedef enum _zes_reset_type_t {
+    ZES_RESET_TYPE_WARM = 0x0,
+    ZES_RESET_TYPE_COLD = 0x1,
+    ZES_RESET_TYPE_FLR = 0x2,
+    ZES_RESET_TYPE_FORCE_UINT32 = 0x7fffffff,
+} zes_reset_type_t;
+typedef enum _zes_device_type_t {
+    ZES_DEVICE_TYPE_GPU = 0x1,
+    ZES_DEVICE_TYPE_CPU = 0x2,
+    ZES_DEVICE_TYPE_FPGA = 0x3,
+    ZES_DEVICE_TYPE_MCA = 0x4,
+    ZES_DEVICE_TYPE_VPU = 0x5,
+    ZES_DEVICE_TYPE_FORCE_UINT32 = 0x7fffffff,
+} zes_device_type_t;
+typedef enum _zes_device_property_flag_t {
+    ZES_DEVICE_PROPERTY_FLAG_INTEGRATED = 0x1,
+    ZES_DEVICE_PROPERTY_FLAG_SUBDEVICE = 0x2,
+    ZES_DEVICE_PROPERTY_FLAG_ECC = 0x4,
+    ZES_DEVICE_PROPERTY_FLAG_ONDEMANDPAGING = 0x8,
+    ZES_DEVICE_PROPERTY_FLAG_FORCE_UINT32 = 0x7fffffff,
+} zes_device_property_flag_t;
+typedef enum _zes_pci_link_status_t {
+    ZES_PCI_LINK_STATUS_UNKNOWN = 0x0,
+    ZES_PCI_LINK_STATUS_GOOD = 0x1,
+    ZES_PCI_LINK_STATUS_QUALITY_ISSUES = 0x2,
+    ZES_PCI_LINK_STATUS_STABILITY_ISSUES = 0x3,
+    ZES_PCI_LINK_STATUS_FORCE_UINT32 = 0x7fffffff,
+} zes_pci_link_status_t;
+typedef enum _zes_pci_link_qual_issue_flag_t {
+    ZES_PCI_LINK_QUAL_ISSUE_FLAG_REPLAYS = 0x1,
+    ZES_PCI_LINK_QUAL_ISSUE_FLAG_SPEED = 0x2,
+    ZES_PCI_LINK_QUAL_ISSUE_FLAG_FORCE_UINT32 = 0x7fffffff,
+} zes_pci_link_qual_issue_flag_t;
+typedef enum _zes_pci_link_stab_issue_flag_t {
+    ZES_PCI_LINK_STAB_ISSUE_FLAG_RETRAINING = 0x1,
+    ZES_PCI_LINK_STAB_ISSUE_FLAG_FORCE_UINT32 = 0x7fffffff,
+} zes_pci_link_stab_issue_flag_t;
+typedef enum _zes_pci_bar_type_t {
+    ZES_PCI_BAR_TYPE_MMIO = 0x0,
+    ZES_PCI_BAR_TYPE_ROM = 0x1,
+    ZES_PCI_BAR_TYPE_MEM = 0x2,
+    ZES_PCI_BAR_TYPE_FORCE_UINT32 = 0x7fffffff,
+} zes_pci_bar_type_t;
+typedef enum _zes_overclock_domain_t {
+    ZES_OVERCLOCK_DOMAIN_CARD = 0x1,
+    ZES_OVERCLOCK_DOMAIN_PACKAGE = 0x2,
+    ZES_OVERCLOCK_DOMAIN_GPU_ALL = 0x4,
+    ZES_OVERCLOCK_DOMAIN_GPU_RENDER_COMPUTE = 0x8,
+    ZES_OVERCLOCK_DOMAIN_GPU_RENDER = 0x10,
+    ZES_OVERCLOCK_DOMAIN_GPU_COMPUTE = 0x20,
+    ZES_OVERCLOCK_DOMAIN_GPU_MEDIA = 0x40,
+    ZES_OVERCLOCK_DOMAIN_VRAM = 0x80,
+    ZES_OVERCLOCK_DOMAIN_ADM = 0x100,
+    ZES_OVERCLOCK_DOMAIN_FORCE_UINT32 = 0x7fffffff,
+} zes_overclock_domain_t;
+typedef enum _zes_overclock_control_t {
+    ZES_OVERCLOCK_CONTROL_VF = 0x1,
+    ZES_OVERCLOCK_CONTROL_FREQ_OFFSET = 0x2,
+    ZES_OVERCLOCK_CONTROL_VMAX_OFFSET = 0x4,
+    ZES_OVERCLOCK_CONTROL_FREQ = 0x8,
+    ZES_OVERCLOCK_CONTROL_VOLT_LIMIT = 0x10,
+    ZES_OVERCLOCK_CONTROL_POWER_SUSTAINED_LIMIT = 0x20,
+    ZES_OVERCLOCK_CONTROL_POWER_BURST_LIMIT = 0x40,
+    ZES_OVERCLOCK_CONTROL_POWER_PEAK_LIMIT = 0x80,
+    ZES_OVERCLOCK_CONTROL_ICCMAX_LIMIT = 0x100,
+    ZES_OVERCLOCK_CONTROL_TEMP_LIMIT = 0x200,
+    ZES_OVERCLOCK_CONTROL_ITD_DISABLE = 0x400,
+    ZES_OVERCLOCK_CONTROL_ACM_DISABLE = 0x800,
+    ZES_OVERCLOCK_CONTROL_FORCE_UINT32 = 0x7fffffff,
+} zes_overclock_control_t;
+typedef enum _zes_overclock_mode_t {
+    ZES_OVERCLOCK_MODE_MODE_OFF = 0x0,
+    ZES_OVERCLOCK_MODE_MODE_STOCK = 0x2,
+    ZES_OVERCLOCK_MODE_MODE_ON = 0x3,
+    ZES_OVERCLOCK_MODE_MODE_UNAVAILABLE = 0x4,
+    ZES_OVERCLOCK_MODE_MODE_DISABLED = 0x5,
+    ZES_OVERCLOCK_MODE_FORCE_UINT32 = 0x7fffffff,
+} zes_overclock_mode_t;
+typedef enum _zes_control_state_t {
+    ZES_CONTROL_STATE_STATE_UNSET = 0x0,
+    ZES_CONTROL_STATE_STATE_ACTIVE = 0x2,
+    ZES_CONTROL_STATE_STATE_DISABLED = 0x3,
+    ZES_CONTROL_STATE_FORCE_UINT32 = 0x7fffffff,
+} zes_control_state_t;
+typedef enum _zes_pending_action_t {
+    ZES_PENDING_ACTION_PENDING_NONE = 0x0,
+    ZES_PENDING_ACTION_PENDING_IMMINENT = 0x1,
+    ZES_PENDING_ACTION_PENDING_COLD_RESET = 0x2,
+    ZES_PENDING_ACTION_PENDING_WARM_RESET = 0x3,
+    ZES_PENDING_ACTION_FORCE_UINT32 = 0x7fffffff,
+} zes_pending_action_t;
+typedef enum _zes_vf_program_type_t {
+    ZES_VF_PROGRAM_TYPE_VF_ARBITRARY = 0x0,
+    ZES_VF_PROGRAM_TYPE_VF_FREQ_FIXED = 0x1,
+    ZES_VF_PROGRAM_TYPE_VF_VOLT_FIXED = 0x2,
+    ZES_VF_PROGRAM_TYPE_FORCE_UINT32 = 0x7fffffff,
+} zes_vf_program_type_t;
+typedef enum _zes_vf_type_t {
+    ZES_VF_TYPE_VOLT = 0x0,
+    ZES_VF_TYPE_FREQ = 0x1,
+    ZES_VF_TYPE_FORCE_UINT32 = 0x7fffffff,
+} zes_vf_type_t;
+typedef enum _zes_vf_array_type_t {
+    ZES_VF_ARRAY_TYPE_USER_VF_ARRAY = 0x0,
+    ZES_VF_ARRAY_TYPE_DEFAULT_VF_ARRAY = 0x1,
+    ZES_VF_ARRAY_TYPE_LIVE_VF_ARRAY = 0x2,
+    ZES_VF_ARRAY_TYPE_FORCE_UINT32 = 0x7fffffff,
+} zes_vf_array_type_t;
+typedef enum _zes_diag_result_t {
+    ZES_DIAG_RESULT_NO_ERRORS = 0x0,
+    ZES_DIAG_RESULT_ABORT = 0x1,
+    ZES_DIAG_RESULT_FAIL_CANT_REPAIR = 0x2,
+    ZES_DIAG_RESULT_REBOOT_FOR_REPAIR = 0x3,
+    ZES_DIAG_RESULT_FORCE_UINT32 = 0x7fffffff,
+} zes_diag_result_t;
+typedef enum _zes_device_ecc_state_t {
+    ZES_DEVICE_ECC_STATE_UNAVAILABLE = 0x0,
+    ZES_DEVICE_ECC_STATE_ENABLED = 0x1,
+    ZES_DEVICE_ECC_STATE_DISABLED = 0x2,
+    ZES_DEVICE_ECC_STATE_FORCE_UINT32 = 0x7fffffff,
+} zes_device_ecc_state_t;
+typedef enum _zes_device_action_t {
+    ZES_DEVICE_ACTION_NONE = 0x0,
+    ZES_DEVICE_ACTION_WARM_CARD_RESET = 0x1,
+    ZES_DEVICE_ACTION_COLD_CARD_RESET = 0x2,
+    ZES_DEVICE_ACTION_COLD_SYSTEM_REBOOT = 0x3,
+    ZES_DEVICE_ACTION_FORCE_UINT32 = 0x7fffffff,
+} zes_device_action_t;
+typedef enum _zes_engine_group_t {
+    ZES_ENGINE_GROUP_ALL = 0x0,
+    ZES_ENGINE_GROUP_COMPUTE_ALL = 0x1,
+    ZES_ENGINE_GROUP_MEDIA_ALL = 0x2,
+    ZES_ENGINE_GROUP_COPY_ALL = 0x3,
+    ZES_ENGINE_GROUP_COMPUTE_SINGLE = 0x4,
+    ZES_ENGINE_GROUP_RENDER_SINGLE = 0x5,
+    ZES_ENGINE_GROUP_MEDIA_DECODE_SINGLE = 0x6,
+    ZES_ENGINE_GROUP_MEDIA_ENCODE_SINGLE = 0x7,
+    ZES_ENGINE_GROUP_COPY_SINGLE = 0x8,
+    ZES_ENGINE_GROUP_MEDIA_ENHANCEMENT_SINGLE = 0x9,
+    ZES_ENGINE_GROUP_3D_SINGLE = 0xa,
+    ZES_ENGINE_GROUP_3D_RENDER_COMPUTE_ALL = 0xb,
+    ZES_ENGINE_GROUP_RENDER_ALL = 0xc,
+    ZES_ENGINE_GROUP_3D_ALL = 0xd,
+    ZES_ENGINE_GROUP_MEDIA_CODEC_SINGLE = 0xe,
+    ZES_ENGINE_GROUP_FORCE_UINT32 = 0x7fffffff,
+} zes_engine_group_t;
+typedef enum _zes_event_type_flag_t {
+    ZES_EVENT_TYPE_FLAG_DEVICE_DETACH = 0x1,
+    ZES_EVENT_TYPE_FLAG_DEVICE_ATTACH = 0x2,
+    ZES_EVENT_TYPE_FLAG_DEVICE_SLEEP_STATE_ENTER = 0x4,
+    ZES_EVENT_TYPE_FLAG_DEVICE_SLEEP_STATE_EXIT = 0x8,
+    ZES_EVENT_TYPE_FLAG_FREQ_THROTTLED = 0x10,
+    ZES_EVENT_TYPE_FLAG_ENERGY_THRESHOLD_CROSSED = 0x20,
+    ZES_EVENT_TYPE_FLAG_TEMP_CRITICAL = 0x40,
+    ZES_EVENT_TYPE_FLAG_TEMP_THRESHOLD1 = 0x80,
+    ZES_EVENT_TYPE_FLAG_TEMP_THRESHOLD2 = 0x100,
+    ZES_EVENT_TYPE_FLAG_MEM_HEALTH = 0x200,
+    ZES_EVENT_TYPE_FLAG_FABRIC_PORT_HEALTH = 0x400,
+    ZES_EVENT_TYPE_FLAG_PCI_LINK_HEALTH = 0x800,
+    ZES_EVENT_TYPE_FLAG_RAS_CORRECTABLE_ERRORS = 0x1000,
+    ZES_EVENT_TYPE_FLAG_RAS_UNCORRECTABLE_ERRORS = 0x2000,
+    ZES_EVENT_TYPE_FLAG_DEVICE_RESET_REQUIRED = 0x4000,
+    ZES_EVENT_TYPE_FLAG_SURVIVABILITY_MODE_DETECTED = 0x8000,
+    ZES_EVENT_TYPE_FLAG_FORCE_UINT32 = 0x7fffffff,
+} zes_event_type_flag_t;
+typedef enum _zes_fabric_port_status_t {
+    ZES_FABRIC_PORT_STATUS_UNKNOWN = 0x0,
+    ZES_FABRIC_PORT_STATUS_HEALTHY = 0x1,
+    ZES_FABRIC_PORT_STATUS_DEGRADED = 0x2,
+    ZES_FABRIC_PORT_STATUS_FAILED = 0x3,
+    ZES_FABRIC_PORT_STATUS_DISABLED = 0x4,
+    ZES_FABRIC_PORT_STATUS_FORCE_UINT32 = 0x7fffffff,
+} zes_fabric_port_status_t;
+typedef enum _zes_fabric_port_qual_issue_flag_t {
+    ZES_FABRIC_PORT_QUAL_ISSUE_FLAG_LINK_ERRORS = 0x1,
+    ZES_FABRIC_PORT_QUAL_ISSUE_FLAG_SPEED = 0x2,
+    ZES_FABRIC_PORT_QUAL_ISSUE_FLAG_FORCE_UINT32 = 0x7fffffff,
+} zes_fabric_port_qual_issue_flag_t;
+typedef enum _zes_fabric_port_failure_flag_t {
+    ZES_FABRIC_PORT_FAILURE_FLAG_FAILED = 0x1,
+    ZES_FABRIC_PORT_FAILURE_FLAG_TRAINING_TIMEOUT = 0x2,
+    ZES_FABRIC_PORT_FAILURE_FLAG_FLAPPING = 0x4,
+    ZES_FABRIC_PORT_FAILURE_FLAG_FORCE_UINT32 = 0x7fffffff,
+} zes_fabric_port_failure_flag_t;
+typedef enum _zes_fan_speed_mode_t {
+    ZES_FAN_SPEED_MODE_DEFAULT = 0x0,
+    ZES_FAN_SPEED_MODE_FIXED = 0x1,
+    ZES_FAN_SPEED_MODE_TABLE = 0x2,
+    ZES_FAN_SPEED_MODE_FORCE_UINT32 = 0x7fffffff,
+} zes_fan_speed_mode_t;
+typedef enum _zes_fan_speed_units_t {
+    ZES_FAN_SPEED_UNITS_RPM = 0x0,
+    ZES_FAN_SPEED_UNITS_PERCENT = 0x1,
+    ZES_FAN_SPEED_UNITS_FORCE_UINT32 = 0x7fffffff,
+} zes_fan_speed_units_t;
+typedef enum _zes_freq_domain_t {
+    ZES_FREQ_DOMAIN_GPU = 0x0,
+    ZES_FREQ_DOMAIN_MEMORY = 0x1,
+    ZES_FREQ_DOMAIN_MEDIA = 0x2,
+    ZES_FREQ_DOMAIN_FORCE_UINT32 = 0x7fffffff,
+} zes_freq_domain_t;
+typedef enum _zes_freq_throttle_reason_flag_t {
+    ZES_FREQ_THROTTLE_REASON_FLAG_AVE_PWR_CAP = 0x1,
+    ZES_FREQ_THROTTLE_REASON_FLAG_BURST_PWR_CAP = 0x2,
+    ZES_FREQ_THROTTLE_REASON_FLAG_CURRENT_LIMIT = 0x4,
+    ZES_FREQ_THROTTLE_REASON_FLAG_THERMAL_LIMIT = 0x8,
+    ZES_FREQ_THROTTLE_REASON_FLAG_PSU_ALERT = 0x10,
+    ZES_FREQ_THROTTLE_REASON_FLAG_SW_RANGE = 0x20,
+    ZES_FREQ_THROTTLE_REASON_FLAG_HW_RANGE = 0x40,
+    ZES_FREQ_THROTTLE_REASON_FLAG_VOLTAGE = 0x80,
+    ZES_FREQ_THROTTLE_REASON_FLAG_THERMAL = 0x100,
+    ZES_FREQ_THROTTLE_REASON_FLAG_POWER = 0x200,
+    ZES_FREQ_THROTTLE_REASON_FLAG_FORCE_UINT32 = 0x7fffffff,
+} zes_freq_throttle_reason_flag_t;
+typedef enum _zes_oc_mode_t {
+    ZES_OC_MODE_OFF = 0x0,
+    ZES_OC_MODE_OVERRIDE = 0x1,
+    ZES_OC_MODE_INTERPOLATIVE = 0x2,
+    ZES_OC_MODE_FIXED = 0x3,
+    ZES_OC_MODE_FORCE_UINT32 = 0x7fffffff,
+} zes_oc_mode_t;
+typedef enum _zes_mem_type_t {
+    ZES_MEM_TYPE_HBM = 0x0,
+    ZES_MEM_TYPE_DDR = 0x1,
+    ZES_MEM_TYPE_DDR3 = 0x2,
+    ZES_MEM_TYPE_DDR4 = 0x3,
+    ZES_MEM_TYPE_DDR5 = 0x4,
+    ZES_MEM_TYPE_LPDDR = 0x5,
+    ZES_MEM_TYPE_LPDDR3 = 0x6,
+    ZES_MEM_TYPE_LPDDR4 = 0x7,
+    ZES_MEM_TYPE_LPDDR5 = 0x8,
+    ZES_MEM_TYPE_SRAM = 0x9,
+    ZES_MEM_TYPE_L1 = 0xa,
+    ZES_MEM_TYPE_L3 = 0xb,
+    ZES_MEM_TYPE_GRF = 0xc,
+    ZES_MEM_TYPE_SLM = 0xd,
+    ZES_MEM_TYPE_GDDR4 = 0xe,
+    ZES_MEM_TYPE_GDDR5 = 0xf,
+    ZES_MEM_TYPE_GDDR5X = 0x10,
+    ZES_MEM_TYPE_GDDR6 = 0x11,
+    ZES_MEM_TYPE_GDDR6X = 0x12,
+    ZES_MEM_TYPE_GDDR7 = 0x13,
+    ZES_MEM_TYPE_LPDDR5X = 0x14,
+    ZES_MEM_TYPE_HBM2 = 0x15,
+    ZES_MEM_TYPE_DDR2 = 0x16,
+    ZES_MEM_TYPE_HBM2E = 0x17,
+    ZES_MEM_TYPE_HBM3 = 0x18,
+    ZES_MEM_TYPE_HBM3E = 0x19,
+    ZES_MEM_TYPE_HBM4 = 0x1a,
+    ZES_MEM_TYPE_LPDDR6 = 0x1b,
+    ZES_MEM_TYPE_FORCE_UINT32 = 0x7fffffff,
+} zes_mem_type_t;
+typedef enum _zes_mem_loc_t {
+    ZES_MEM_LOC_SYSTEM = 0x0,
+    ZES_MEM_LOC_DEVICE = 0x1,
+    ZES_MEM_LOC_FORCE_UINT32 = 0x7fffffff,
+} zes_mem_loc_t;
+typedef enum _zes_mem_health_t {
+    ZES_MEM_HEALTH_UNKNOWN = 0x0,
+    ZES_MEM_HEALTH_OK = 0x1,
+    ZES_MEM_HEALTH_DEGRADED = 0x2,
+    ZES_MEM_HEALTH_CRITICAL = 0x3,
+    ZES_MEM_HEALTH_REPLACE = 0x4,
+    ZES_MEM_HEALTH_FORCE_UINT32 = 0x7fffffff,
+} zes_mem_health_t;
+typedef enum _zes_power_domain_t {
+    ZES_POWER_DOMAIN_UNKNOWN = 0x0,
+    ZES_POWER_DOMAIN_CARD = 0x1,
+    ZES_POWER_DOMAIN_PACKAGE = 0x2,
+    ZES_POWER_DOMAIN_STACK = 0x3,
+    ZES_POWER_DOMAIN_MEMORY = 0x4,
+    ZES_POWER_DOMAIN_GPU = 0x5,
+    ZES_POWER_DOMAIN_FORCE_UINT32 = 0x7fffffff,
+} zes_power_domain_t;
+typedef enum _zes_power_level_t {
+    ZES_POWER_LEVEL_UNKNOWN = 0x0,
+    ZES_POWER_LEVEL_SUSTAINED = 0x1,
+    ZES_POWER_LEVEL_BURST = 0x2,
+    ZES_POWER_LEVEL_PEAK = 0x3,
+    ZES_POWER_LEVEL_INSTANTANEOUS = 0x4,
+    ZES_POWER_LEVEL_FORCE_UINT32 = 0x7fffffff,
+} zes_power_level_t;
+typedef enum _zes_power_source_t {
+    ZES_POWER_SOURCE_ANY = 0x0,
+    ZES_POWER_SOURCE_MAINS = 0x1,
+    ZES_POWER_SOURCE_BATTERY = 0x2,
+    ZES_POWER_SOURCE_FORCE_UINT32 = 0x7fffffff,
+} zes_power_source_t;
+typedef enum _zes_limit_unit_t {
+    ZES_LIMIT_UNIT_UNKNOWN = 0x0,
+    ZES_LIMIT_UNIT_CURRENT = 0x1,
+    ZES_LIMIT_UNIT_POWER = 0x2,
+    ZES_LIMIT_UNIT_FORCE_UINT32 = 0x7fffffff,
+} zes_limit_unit_t;
+typedef enum _zes_psu_voltage_status_t {
+    ZES_PSU_VOLTAGE_STATUS_UNKNOWN = 0x0,
+    ZES_PSU_VOLTAGE_STATUS_NORMAL = 0x1,
+    ZES_PSU_VOLTAGE_STATUS_OVER = 0x2,
+    ZES_PSU_VOLTAGE_STATUS_UNDER = 0x3,
+    ZES_PSU_VOLTAGE_STATUS_FORCE_UINT32 = 0x7fffffff,
+} zes_psu_voltage_status_t;
+typedef enum _zes_ras_error_type_t {
+    ZES_RAS_ERROR_TYPE_CORRECTABLE = 0x0,
+    ZES_RAS_ERROR_TYPE_UNCORRECTABLE = 0x1,
+    ZES_RAS_ERROR_TYPE_FORCE_UINT32 = 0x7fffffff,
+} zes_ras_error_type_t;
+typedef enum _zes_ras_error_cat_t {
+    ZES_RAS_ERROR_CAT_RESET = 0x0,
+    ZES_RAS_ERROR_CAT_PROGRAMMING_ERRORS = 0x1,
+    ZES_RAS_ERROR_CAT_DRIVER_ERRORS = 0x2,
+    ZES_RAS_ERROR_CAT_COMPUTE_ERRORS = 0x3,
+    ZES_RAS_ERROR_CAT_NON_COMPUTE_ERRORS = 0x4,
+    ZES_RAS_ERROR_CAT_CACHE_ERRORS = 0x5,
+    ZES_RAS_ERROR_CAT_DISPLAY_ERRORS = 0x6,
+    ZES_RAS_ERROR_CAT_FORCE_UINT32 = 0x7fffffff,
+} zes_ras_error_cat_t;
+typedef enum _zes_sched_mode_t {
+    ZES_SCHED_MODE_TIMEOUT = 0x0,
+    ZES_SCHED_MODE_TIMESLICE = 0x1,
+    ZES_SCHED_MODE_EXCLUSIVE = 0x2,
+    ZES_SCHED_MODE_COMPUTE_UNIT_DEBUG = 0x3,
+    ZES_SCHED_MODE_FORCE_UINT32 = 0x7fffffff,
+} zes_sched_mode_t;
+typedef enum _zes_standby_type_t {
+    ZES_STANDBY_TYPE_GLOBAL = 0x0,
+    ZES_STANDBY_TYPE_FORCE_UINT32 = 0x7fffffff,
+} zes_standby_type_t;
+typedef enum _zes_standby_promo_mode_t {
+    ZES_STANDBY_PROMO_MODE_DEFAULT = 0x0,
+    ZES_STANDBY_PROMO_MODE_NEVER = 0x1,
+    ZES_STANDBY_PROMO_MODE_FORCE_UINT32 = 0x7fffffff,
+} zes_standby_promo_mode_t;
+typedef enum _zes_temp_sensors_t {
+    ZES_TEMP_SENSORS_GLOBAL = 0x0,
+    ZES_TEMP_SENSORS_GPU = 0x1,
+    ZES_TEMP_SENSORS_MEMORY = 0x2,
+    ZES_TEMP_SENSORS_GLOBAL_MIN = 0x3,
+    ZES_TEMP_SENSORS_GPU_MIN = 0x4,
+    ZES_TEMP_SENSORS_MEMORY_MIN = 0x5,
+    ZES_TEMP_SENSORS_GPU_BOARD = 0x6,
+    ZES_TEMP_SENSORS_GPU_BOARD_MIN = 0x7,
+    ZES_TEMP_SENSORS_VOLTAGE_REGULATOR = 0x8,
+    ZES_TEMP_SENSORS_FORCE_UINT32 = 0x7fffffff,
+} zes_temp_sensors_t;
+typedef enum _zes_power_limits_ext_version_t {
+    ZES_POWER_LIMITS_EXT_VERSION_1_0 = 0x10000,
+    ZES_POWER_LIMITS_EXT_VERSION_CURRENT = 0x10000,
+    ZES_POWER_LIMITS_EXT_VERSION_FORCE_UINT32 = 0x7fffffff,
+} zes_power_limits_ext_version_t;
+typedef enum _zes_engine_activity_ext_version_t {
+    ZES_ENGINE_ACTIVITY_EXT_VERSION_1_0 = 0x10000,
+    ZES_ENGINE_ACTIVITY_EXT_VERSION_CURRENT = 0x10000,
+    ZES_ENGINE_ACTIVITY_EXT_VERSION_FORCE_UINT32 = 0x7fffffff,
+} zes_engine_activity_ext_version_t;
+typedef enum _zes_ras_state_exp_version_t {
+    ZES_RAS_STATE_EXP_VERSION_1_0 = 0x10000,
+    ZES_RAS_STATE_EXP_VERSION_1_1 = 0x10001,
+    ZES_RAS_STATE_EXP_VERSION_CURRENT = 0x10001,
+    ZES_RAS_STATE_EXP_VERSION_FORCE_UINT32 = 0x7fffffff,
+} zes_ras_state_exp_version_t;
+typedef enum _zes_ras_error_category_exp_t {
+    ZES_RAS_ERROR_CATEGORY_EXP_RESET = 0x0,
+    ZES_RAS_ERROR_CATEGORY_EXP_PROGRAMMING_ERRORS = 0x1,
+    ZES_RAS_ERROR_CATEGORY_EXP_DRIVER_ERRORS = 0x2,
+    ZES_RAS_ERROR_CATEGORY_EXP_COMPUTE_ERRORS = 0x3,
+    ZES_RAS_ERROR_CATEGORY_EXP_NON_COMPUTE_ERRORS = 0x4,
+    ZES_RAS_ERROR_CATEGORY_EXP_CACHE_ERRORS = 0x5,
+    ZES_RAS_ERROR_CATEGORY_EXP_DISPLAY_ERRORS = 0x6,
+    ZES_RAS_ERROR_CATEGORY_EXP_MEMORY_ERRORS = 0x7,
+    ZES_RAS_ERROR_CATEGORY_EXP_SCALE_ERRORS = 0x8,
+    ZES_RAS_ERROR_CATEGORY_EXP_L3FABRIC_ERRORS = 0x9,
+    ZES_RAS_ERROR_CATEGORY_EXP_PCIE_ERRORS = 0xa,
+    ZES_RAS_ERROR_CATEGORY_EXP_FABRIC_ERRORS = 0xb,
+    ZES_RAS_ERROR_CATEGORY_EXP_SOC_INTERNAL_ERRORS = 0xc,
+    ZES_RAS_ERROR_CATEGORY_EXP_FORCE_UINT32 = 0x7fffffff,
+} zes_ras_error_category_exp_t;
+typedef enum _zes_mem_page_offline_state_exp_version_t {
+    ZES_MEM_PAGE_OFFLINE_STATE_EXP_VERSION_1_0 = 0x10000,
+    ZES_MEM_PAGE_OFFLINE_STATE_EXP_VERSION_CURRENT = 0x10000,
+    ZES_MEM_PAGE_OFFLINE_STATE_EXP_VERSION_FORCE_UINT32 = 0x7fffffff,
+} zes_mem_page_offline_state_exp_version_t;
+typedef enum _zes_mem_bandwidth_counter_bits_exp_version_t {
+    ZES_MEM_BANDWIDTH_COUNTER_BITS_EXP_VERSION_1_0 = 0x10000,
+    ZES_MEM_BANDWIDTH_COUNTER_BITS_EXP_VERSION_CURRENT = 0x10000,
+    ZES_MEM_BANDWIDTH_COUNTER_BITS_EXP_VERSION_FORCE_UINT32 = 0x7fffffff,
+} zes_mem_bandwidth_counter_bits_exp_version_t;
+typedef enum _zes_power_domain_properties_exp_version_t {
+    ZES_POWER_DOMAIN_PROPERTIES_EXP_VERSION_1_0 = 0x10000,
+    ZES_POWER_DOMAIN_PROPERTIES_EXP_VERSION_CURRENT = 0x10000,
+    ZES_POWER_DOMAIN_PROPERTIES_EXP_VERSION_FORCE_UINT32 = 0x7fffffff,
+} zes_power_domain_properties_exp_version_t;
+typedef enum _zes_firmware_security_exp_version_t {
+    ZES_FIRMWARE_SECURITY_EXP_VERSION_1_0 = 0x10000,
+    ZES_FIRMWARE_SECURITY_EXP_VERSION_CURRENT = 0x10000,
+    ZES_FIRMWARE_SECURITY_EXP_VERSION_FORCE_UINT32 = 0x7fffffff,
+} zes_firmware_security_exp_version_t;
+typedef enum _zes_sysman_device_mapping_exp_version_t {
+    ZES_SYSMAN_DEVICE_MAPPING_EXP_VERSION_1_0 = 0x10000,
+    ZES_SYSMAN_DEVICE_MAPPING_EXP_VERSION_CURRENT = 0x10000,
+    ZES_SYSMAN_DEVICE_MAPPING_EXP_VERSION_FORCE_UINT32 = 0x7fffffff,
+} zes_sysman_device_mapping_exp_version_t;
+typedef enum _zes_vf_management_exp_version_t {
+    ZES_VF_MANAGEMENT_EXP_VERSION_1_0 = 0x10000,
+    ZES_VF_MANAGEMENT_EXP_VERSION_1_1 = 0x10001,
+    ZES_VF_MANAGEMENT_EXP_VERSION_1_2 = 0x10002,
+    ZES_VF_MANAGEMENT_EXP_VERSION_CURRENT = 0x10002,
+    ZES_VF_MANAGEMENT_EXP_VERSION_FORCE_UINT32 = 0x7fffffff,
+} zes_vf_management_exp_version_t;
+typedef enum _zes_vf_info_mem_type_exp_flag_t {
+    ZES_VF_INFO_MEM_TYPE_EXP_FLAG_MEM_TYPE_SYSTEM = 0x1,
+    ZES_VF_INFO_MEM_TYPE_EXP_FLAG_MEM_TYPE_DEVICE = 0x2,
+    ZES_VF_INFO_MEM_TYPE_EXP_FLAG_FORCE_UINT32 = 0x7fffffff,
+} zes_vf_info_mem_type_exp_flag_t;
+typedef enum _zes_vf_info_util_exp_flag_t {
+    ZES_VF_INFO_UTIL_EXP_FLAG_INFO_NONE = 0x1,
+    ZES_VF_INFO_UTIL_EXP_FLAG_INFO_MEM_CPU = 0x2,
+    ZES_VF_INFO_UTIL_EXP_FLAG_INFO_MEM_GPU = 0x4,
+    ZES_VF_INFO_UTIL_EXP_FLAG_INFO_ENGINE = 0x8,
+    ZES_VF_INFO_UTIL_EXP_FLAG_FORCE_UINT32 = 0x7fffffff,
+} zes_vf_info_util_exp_flag_t;
+typedef enum _zes_device_ecc_default_properties_ext_version_t {
+    ZES_DEVICE_ECC_DEFAULT_PROPERTIES_EXT_VERSION_1_0 = 0x10000,
+    ZES_DEVICE_ECC_DEFAULT_PROPERTIES_EXT_VERSION_CURRENT = 0x10000,
+    ZES_DEVICE_ECC_DEFAULT_PROPERTIES_EXT_VERSION_FORCE_UINT32 = 0x7fffffff,
+} zes_device_ecc_default_properties_ext_version_t;
+typedef enum _zes_pci_link_speed_downgrade_ext_version_t {
+    ZES_PCI_LINK_SPEED_DOWNGRADE_EXT_VERSION_1_0 = 0x10000,
+    ZES_PCI_LINK_SPEED_DOWNGRADE_EXT_VERSION_CURRENT = 0x10000,
+    ZES_PCI_LINK_SPEED_DOWNGRADE_EXT_VERSION_FORCE_UINT32 = 0x7fffffff,
+} zes_pci_link_speed_downgrade_ext_version_t;
+typedef enum _zes_device_ext_state_version_t {
+    ZES_DEVICE_EXT_STATE_VERSION_1_0 = 0x10000,
+    ZES_DEVICE_EXT_STATE_VERSION_CURRENT = 0x10000,
+    ZES_DEVICE_EXT_STATE_VERSION_FORCE_UINT32 = 0x7fffffff,
+} zes_device_ext_state_version_t;
+typedef enum _zes_device_state_ext_flag_t {
+    ZES_DEVICE_STATE_EXT_FLAG_NORMAL = 0x1,
+    ZES_DEVICE_STATE_EXT_FLAG_WEDGED = 0x2,
+    ZES_DEVICE_STATE_EXT_FLAG_SURVIVABILITY = 0x4,
+    ZES_DEVICE_STATE_EXT_FLAG_FLASH_OVERRIDE = 0x8,
+    ZES_DEVICE_STATE_EXT_FLAG_FORCE_UINT32 = 0x7fffffff,
+} zes_device_state_ext_flag_t;
+typedef enum _zes_oem_serial_id_ext_version_t {
+    ZES_OEM_SERIAL_ID_EXT_VERSION_1_0 = 0x10000,
+    ZES_OEM_SERIAL_ID_EXT_VERSION_CURRENT = 0x10000,
+    ZES_OEM_SERIAL_ID_EXT_VERSION_FORCE_UINT32 = 0x7fffffff,
+} zes_oem_serial_id_ext_version_t;
+typedef enum _zes_device_health_ext_version_t {
+    ZES_DEVICE_HEALTH_EXT_VERSION_1_0 = 0x10000,
+    ZES_DEVICE_HEALTH_EXT_VERSION_CURRENT = 0x10000,
+    ZES_DEVICE_HEALTH_EXT_VERSION_FORCE_UINT32 = 0x7fffffff,
+} zes_device_health_ext_version_t;
+typedef enum _zes_device_health_status_ext_t {
+    ZES_DEVICE_HEALTH_STATUS_EXT_OK = 0x0,
+    ZES_DEVICE_HEALTH_STATUS_EXT_WARNING = 0x1,
+    ZES_DEVICE_HEALTH_STATUS_EXT_CRITICAL = 0x2,
+    ZES_DEVICE_HEALTH_STATUS_EXT_FAILED = 0x3,
+    ZES_DEVICE_HEALTH_STATUS_EXT_FORCE_UINT32 = 0x7fffffff,
+} zes_device_health_status_ext_t;
 
 typedef struct _ze_ipc_mem_handle_t ze_ipc_mem_handle_t;
 typedef struct _ze_ipc_event_pool_handle_t ze_ipc_event_pool_handle_t;
@@ -1437,6 +2004,101 @@ typedef struct _ze_dditable_driver_t ze_dditable_driver_t;
 typedef struct _zet_dditable_driver_t zet_dditable_driver_t;
 typedef struct _zes_dditable_driver_t zes_dditable_driver_t;
 typedef struct _zer_dditable_driver_t zer_dditable_driver_t;
+typedef struct _zes_base_properties_t zes_base_properties_t;
+typedef struct _zes_base_desc_t zes_base_desc_t;
+typedef struct _zes_base_state_t zes_base_state_t;
+typedef struct _zes_base_config_t zes_base_config_t;
+typedef struct _zes_base_capability_t zes_base_capability_t;
+typedef struct _zes_driver_extension_properties_t zes_driver_extension_properties_t;
+typedef struct _zes_device_state_t zes_device_state_t;
+typedef struct _zes_reset_properties_t zes_reset_properties_t;
+typedef struct _zes_uuid_t zes_uuid_t;
+typedef struct _zes_device_properties_t zes_device_properties_t;
+typedef struct _zes_device_ext_properties_t zes_device_ext_properties_t;
+typedef struct _zes_process_state_t zes_process_state_t;
+typedef struct _zes_pci_address_t zes_pci_address_t;
+typedef struct _zes_pci_speed_t zes_pci_speed_t;
+typedef struct _zes_pci_properties_t zes_pci_properties_t;
+typedef struct _zes_pci_state_t zes_pci_state_t;
+typedef struct _zes_pci_bar_properties_t zes_pci_bar_properties_t;
+typedef struct _zes_pci_bar_properties_1_2_t zes_pci_bar_properties_1_2_t;
+typedef struct _zes_pci_stats_t zes_pci_stats_t;
+typedef struct _zes_overclock_properties_t zes_overclock_properties_t;
+typedef struct _zes_control_property_t zes_control_property_t;
+typedef struct _zes_vf_property_t zes_vf_property_t;
+typedef struct _zes_diag_test_t zes_diag_test_t;
+typedef struct _zes_diag_properties_t zes_diag_properties_t;
+typedef struct _zes_device_ecc_desc_t zes_device_ecc_desc_t;
+typedef struct _zes_device_ecc_properties_t zes_device_ecc_properties_t;
+typedef struct _zes_engine_properties_t zes_engine_properties_t;
+typedef struct _zes_engine_stats_t zes_engine_stats_t;
+typedef struct _zes_fabric_port_id_t zes_fabric_port_id_t;
+typedef struct _zes_fabric_port_speed_t zes_fabric_port_speed_t;
+typedef struct _zes_fabric_port_properties_t zes_fabric_port_properties_t;
+typedef struct _zes_fabric_link_type_t zes_fabric_link_type_t;
+typedef struct _zes_fabric_port_config_t zes_fabric_port_config_t;
+typedef struct _zes_fabric_port_state_t zes_fabric_port_state_t;
+typedef struct _zes_fabric_port_throughput_t zes_fabric_port_throughput_t;
+typedef struct _zes_fabric_port_error_counters_t zes_fabric_port_error_counters_t;
+typedef struct _zes_fan_speed_t zes_fan_speed_t;
+typedef struct _zes_fan_temp_speed_t zes_fan_temp_speed_t;
+typedef struct _zes_fan_speed_table_t zes_fan_speed_table_t;
+typedef struct _zes_fan_properties_t zes_fan_properties_t;
+typedef struct _zes_fan_config_t zes_fan_config_t;
+typedef struct _zes_firmware_properties_t zes_firmware_properties_t;
+typedef struct _zes_freq_properties_t zes_freq_properties_t;
+typedef struct _zes_freq_range_t zes_freq_range_t;
+typedef struct _zes_freq_state_t zes_freq_state_t;
+typedef struct _zes_freq_throttle_time_t zes_freq_throttle_time_t;
+typedef struct _zes_oc_capabilities_t zes_oc_capabilities_t;
+typedef struct _zes_led_properties_t zes_led_properties_t;
+typedef struct _zes_led_color_t zes_led_color_t;
+typedef struct _zes_led_state_t zes_led_state_t;
+typedef struct _zes_mem_properties_t zes_mem_properties_t;
+typedef struct _zes_mem_state_t zes_mem_state_t;
+typedef struct _zes_mem_bandwidth_t zes_mem_bandwidth_t;
+typedef struct _zes_mem_ext_bandwidth_t zes_mem_ext_bandwidth_t;
+typedef struct _zes_perf_properties_t zes_perf_properties_t;
+typedef struct _zes_power_properties_t zes_power_properties_t;
+typedef struct _zes_power_energy_counter_t zes_power_energy_counter_t;
+typedef struct _zes_power_sustained_limit_t zes_power_sustained_limit_t;
+typedef struct _zes_power_burst_limit_t zes_power_burst_limit_t;
+typedef struct _zes_power_peak_limit_t zes_power_peak_limit_t;
+typedef struct _zes_energy_threshold_t zes_energy_threshold_t;
+typedef struct _zes_psu_properties_t zes_psu_properties_t;
+typedef struct _zes_psu_state_t zes_psu_state_t;
+typedef struct _zes_ras_properties_t zes_ras_properties_t;
+typedef struct _zes_ras_state_t zes_ras_state_t;
+typedef struct _zes_ras_config_t zes_ras_config_t;
+typedef struct _zes_sched_properties_t zes_sched_properties_t;
+typedef struct _zes_sched_timeout_properties_t zes_sched_timeout_properties_t;
+typedef struct _zes_sched_timeslice_properties_t zes_sched_timeslice_properties_t;
+typedef struct _zes_standby_properties_t zes_standby_properties_t;
+typedef struct _zes_temp_properties_t zes_temp_properties_t;
+typedef struct _zes_temp_threshold_t zes_temp_threshold_t;
+typedef struct _zes_temp_config_t zes_temp_config_t;
+typedef struct _zes_power_limit_ext_desc_t zes_power_limit_ext_desc_t;
+typedef struct _zes_power_ext_properties_t zes_power_ext_properties_t;
+typedef struct _zes_engine_ext_properties_t zes_engine_ext_properties_t;
+typedef struct _zes_ras_state_exp_t zes_ras_state_exp_t;
+typedef struct _zes_ras_state_exp2_t zes_ras_state_exp2_t;
+typedef struct _zes_ras_config_exp_t zes_ras_config_exp_t;
+typedef struct _zes_mem_page_offline_state_exp_t zes_mem_page_offline_state_exp_t;
+typedef struct _zes_mem_bandwidth_counter_bits_exp_properties_t zes_mem_bandwidth_counter_bits_exp_properties_t;
+typedef struct _zes_power_domain_exp_properties_t zes_power_domain_exp_properties_t;
+typedef struct _zes_subdevice_exp_properties_t zes_subdevice_exp_properties_t;
+typedef struct _zes_vf_exp_properties_t zes_vf_exp_properties_t;
+typedef struct _zes_vf_util_mem_exp_t zes_vf_util_mem_exp_t;
+typedef struct _zes_vf_util_engine_exp_t zes_vf_util_engine_exp_t;
+typedef struct _zes_vf_exp_capabilities_t zes_vf_exp_capabilities_t;
+typedef struct _zes_vf_exp2_capabilities_t zes_vf_exp2_capabilities_t;
+typedef struct _zes_vf_util_mem_exp2_t zes_vf_util_mem_exp2_t;
+typedef struct _zes_vf_util_engine_exp2_t zes_vf_util_engine_exp2_t;
+typedef struct _zes_device_ecc_default_properties_ext_t zes_device_ecc_default_properties_ext_t;
+typedef struct _zes_pci_link_speed_downgrade_ext_state_t zes_pci_link_speed_downgrade_ext_state_t;
+typedef struct _zes_pci_link_speed_downgrade_ext_properties_t zes_pci_link_speed_downgrade_ext_properties_t;
+typedef struct _zes_device_ext_state_t zes_device_ext_state_t;
+typedef struct _zes_oem_serial_id_ext_properties_t zes_oem_serial_id_ext_properties_t;
 
 typedef uint8_t ze_bool_t;
 typedef uint32_t ze_external_memory_type_flags_t;
@@ -1513,6 +2175,21 @@ typedef uint8_t ze_rtas_builder_packed_geometry_type_ext_t;
 typedef uint8_t ze_rtas_builder_packed_input_data_format_ext_t;
 typedef uint32_t ze_ipc_mem_handle_type_flags_t;
 typedef uint32_t ze_record_replay_graph_ext_flags_t;
+typedef ze_driver_handle_t zes_driver_handle_t;
+typedef ze_device_handle_t zes_device_handle_t;
+typedef uint32_t zes_init_flags_t;
+typedef uint32_t zes_engine_type_flags_t;
+typedef uint32_t zes_reset_reason_flags_t;
+typedef uint32_t zes_device_property_flags_t;
+typedef uint32_t zes_pci_link_qual_issue_flags_t;
+typedef uint32_t zes_pci_link_stab_issue_flags_t;
+typedef uint32_t zes_event_type_flags_t;
+typedef uint32_t zes_fabric_port_qual_issue_flags_t;
+typedef uint32_t zes_fabric_port_failure_flags_t;
+typedef uint32_t zes_freq_throttle_reason_flags_t;
+typedef uint32_t zes_vf_info_mem_type_exp_flags_t;
+typedef uint32_t zes_vf_info_util_exp_flags_t;
+typedef uint32_t zes_device_state_ext_flags_t;
 
 typedef void (*ze_rtas_geometry_aabbs_cb_exp_t)(ze_rtas_geometry_aabbs_exp_cb_params_t* params);
 typedef void (*ze_rtas_geometry_aabbs_cb_ext_t)(ze_rtas_geometry_aabbs_ext_cb_params_t* params);
@@ -3743,6 +4420,1155 @@ struct _ze_compiler_name_version_t {
 _Static_assert(sizeof(ze_compiler_name_version_t) == 260, "size of ze_compiler_name_version_t");
 _Static_assert(offsetof(ze_compiler_name_version_t, version) == 0, "offset of ze_compiler_name_version_t.version");
 _Static_assert(offsetof(ze_compiler_name_version_t, name) == 4, "offset of ze_compiler_name_version_t.name");
+struct _zes_base_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+};
+_Static_assert(sizeof(zes_base_properties_t) == 16, "size of zes_base_properties_t");
+_Static_assert(offsetof(zes_base_properties_t, stype) == 0, "offset of zes_base_properties_t.stype");
+_Static_assert(offsetof(zes_base_properties_t, pNext) == 8, "offset of zes_base_properties_t.pNext");
+struct _zes_base_desc_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+};
+_Static_assert(sizeof(zes_base_desc_t) == 16, "size of zes_base_desc_t");
+_Static_assert(offsetof(zes_base_desc_t, stype) == 0, "offset of zes_base_desc_t.stype");
+_Static_assert(offsetof(zes_base_desc_t, pNext) == 8, "offset of zes_base_desc_t.pNext");
+struct _zes_base_state_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+};
+_Static_assert(sizeof(zes_base_state_t) == 16, "size of zes_base_state_t");
+_Static_assert(offsetof(zes_base_state_t, stype) == 0, "offset of zes_base_state_t.stype");
+_Static_assert(offsetof(zes_base_state_t, pNext) == 8, "offset of zes_base_state_t.pNext");
+struct _zes_base_config_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+};
+_Static_assert(sizeof(zes_base_config_t) == 16, "size of zes_base_config_t");
+_Static_assert(offsetof(zes_base_config_t, stype) == 0, "offset of zes_base_config_t.stype");
+_Static_assert(offsetof(zes_base_config_t, pNext) == 8, "offset of zes_base_config_t.pNext");
+struct _zes_base_capability_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+};
+_Static_assert(sizeof(zes_base_capability_t) == 16, "size of zes_base_capability_t");
+_Static_assert(offsetof(zes_base_capability_t, stype) == 0, "offset of zes_base_capability_t.stype");
+_Static_assert(offsetof(zes_base_capability_t, pNext) == 8, "offset of zes_base_capability_t.pNext");
+struct _zes_driver_extension_properties_t {
+    char name[256];
+    uint32_t version;
+};
+_Static_assert(sizeof(zes_driver_extension_properties_t) == 260, "size of zes_driver_extension_properties_t");
+_Static_assert(offsetof(zes_driver_extension_properties_t, name) == 0, "offset of zes_driver_extension_properties_t.name");
+_Static_assert(offsetof(zes_driver_extension_properties_t, version) == 256, "offset of zes_driver_extension_properties_t.version");
+struct _zes_device_state_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    zes_reset_reason_flags_t reset;
+    zes_repair_status_t repaired;
+};
+_Static_assert(sizeof(zes_device_state_t) == 24, "size of zes_device_state_t");
+_Static_assert(offsetof(zes_device_state_t, stype) == 0, "offset of zes_device_state_t.stype");
+_Static_assert(offsetof(zes_device_state_t, pNext) == 8, "offset of zes_device_state_t.pNext");
+_Static_assert(offsetof(zes_device_state_t, reset) == 16, "offset of zes_device_state_t.reset");
+_Static_assert(offsetof(zes_device_state_t, repaired) == 20, "offset of zes_device_state_t.repaired");
+struct _zes_reset_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    ze_bool_t force;
+    zes_reset_type_t resetType;
+};
+_Static_assert(sizeof(zes_reset_properties_t) == 24, "size of zes_reset_properties_t");
+_Static_assert(offsetof(zes_reset_properties_t, stype) == 0, "offset of zes_reset_properties_t.stype");
+_Static_assert(offsetof(zes_reset_properties_t, pNext) == 8, "offset of zes_reset_properties_t.pNext");
+_Static_assert(offsetof(zes_reset_properties_t, force) == 16, "offset of zes_reset_properties_t.force");
+_Static_assert(offsetof(zes_reset_properties_t, resetType) == 20, "offset of zes_reset_properties_t.resetType");
+struct _zes_uuid_t {
+    uint8_t id[16];
+};
+_Static_assert(sizeof(zes_uuid_t) == 16, "size of zes_uuid_t");
+_Static_assert(offsetof(zes_uuid_t, id) == 0, "offset of zes_uuid_t.id");
+struct _zes_device_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    ze_device_properties_t core;
+    uint32_t numSubdevices;
+    char serialNumber[64];
+    char boardNumber[64];
+    char brandName[64];
+    char modelName[64];
+    char vendorName[64];
+    char driverVersion[64];
+};
+_Static_assert(sizeof(zes_device_properties_t) == 776, "size of zes_device_properties_t");
+_Static_assert(offsetof(zes_device_properties_t, stype) == 0, "offset of zes_device_properties_t.stype");
+_Static_assert(offsetof(zes_device_properties_t, pNext) == 8, "offset of zes_device_properties_t.pNext");
+_Static_assert(offsetof(zes_device_properties_t, core) == 16, "offset of zes_device_properties_t.core");
+_Static_assert(offsetof(zes_device_properties_t, numSubdevices) == 384, "offset of zes_device_properties_t.numSubdevices");
+_Static_assert(offsetof(zes_device_properties_t, serialNumber) == 388, "offset of zes_device_properties_t.serialNumber");
+_Static_assert(offsetof(zes_device_properties_t, boardNumber) == 452, "offset of zes_device_properties_t.boardNumber");
+_Static_assert(offsetof(zes_device_properties_t, brandName) == 516, "offset of zes_device_properties_t.brandName");
+_Static_assert(offsetof(zes_device_properties_t, modelName) == 580, "offset of zes_device_properties_t.modelName");
+_Static_assert(offsetof(zes_device_properties_t, vendorName) == 644, "offset of zes_device_properties_t.vendorName");
+_Static_assert(offsetof(zes_device_properties_t, driverVersion) == 708, "offset of zes_device_properties_t.driverVersion");
+struct _zes_device_ext_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    zes_uuid_t uuid;
+    zes_device_type_t type;
+    zes_device_property_flags_t flags;
+};
+_Static_assert(sizeof(zes_device_ext_properties_t) == 40, "size of zes_device_ext_properties_t");
+_Static_assert(offsetof(zes_device_ext_properties_t, stype) == 0, "offset of zes_device_ext_properties_t.stype");
+_Static_assert(offsetof(zes_device_ext_properties_t, pNext) == 8, "offset of zes_device_ext_properties_t.pNext");
+_Static_assert(offsetof(zes_device_ext_properties_t, uuid) == 16, "offset of zes_device_ext_properties_t.uuid");
+_Static_assert(offsetof(zes_device_ext_properties_t, type) == 32, "offset of zes_device_ext_properties_t.type");
+_Static_assert(offsetof(zes_device_ext_properties_t, flags) == 36, "offset of zes_device_ext_properties_t.flags");
+struct _zes_process_state_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    uint32_t processId;
+    uint64_t memSize;
+    uint64_t sharedSize;
+    zes_engine_type_flags_t engines;
+};
+_Static_assert(sizeof(zes_process_state_t) == 48, "size of zes_process_state_t");
+_Static_assert(offsetof(zes_process_state_t, stype) == 0, "offset of zes_process_state_t.stype");
+_Static_assert(offsetof(zes_process_state_t, pNext) == 8, "offset of zes_process_state_t.pNext");
+_Static_assert(offsetof(zes_process_state_t, processId) == 16, "offset of zes_process_state_t.processId");
+_Static_assert(offsetof(zes_process_state_t, memSize) == 24, "offset of zes_process_state_t.memSize");
+_Static_assert(offsetof(zes_process_state_t, sharedSize) == 32, "offset of zes_process_state_t.sharedSize");
+_Static_assert(offsetof(zes_process_state_t, engines) == 40, "offset of zes_process_state_t.engines");
+struct _zes_pci_address_t {
+    uint32_t domain;
+    uint32_t bus;
+    uint32_t device;
+    uint32_t function;
+};
+_Static_assert(sizeof(zes_pci_address_t) == 16, "size of zes_pci_address_t");
+_Static_assert(offsetof(zes_pci_address_t, domain) == 0, "offset of zes_pci_address_t.domain");
+_Static_assert(offsetof(zes_pci_address_t, bus) == 4, "offset of zes_pci_address_t.bus");
+_Static_assert(offsetof(zes_pci_address_t, device) == 8, "offset of zes_pci_address_t.device");
+_Static_assert(offsetof(zes_pci_address_t, function) == 12, "offset of zes_pci_address_t.function");
+struct _zes_pci_speed_t {
+    int32_t gen;
+    int32_t width;
+    int64_t maxBandwidth;
+};
+_Static_assert(sizeof(zes_pci_speed_t) == 16, "size of zes_pci_speed_t");
+_Static_assert(offsetof(zes_pci_speed_t, gen) == 0, "offset of zes_pci_speed_t.gen");
+_Static_assert(offsetof(zes_pci_speed_t, width) == 4, "offset of zes_pci_speed_t.width");
+_Static_assert(offsetof(zes_pci_speed_t, maxBandwidth) == 8, "offset of zes_pci_speed_t.maxBandwidth");
+struct _zes_pci_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    zes_pci_address_t address;
+    zes_pci_speed_t maxSpeed;
+    ze_bool_t haveBandwidthCounters;
+    ze_bool_t havePacketCounters;
+    ze_bool_t haveReplayCounters;
+};
+_Static_assert(sizeof(zes_pci_properties_t) == 56, "size of zes_pci_properties_t");
+_Static_assert(offsetof(zes_pci_properties_t, stype) == 0, "offset of zes_pci_properties_t.stype");
+_Static_assert(offsetof(zes_pci_properties_t, pNext) == 8, "offset of zes_pci_properties_t.pNext");
+_Static_assert(offsetof(zes_pci_properties_t, address) == 16, "offset of zes_pci_properties_t.address");
+_Static_assert(offsetof(zes_pci_properties_t, maxSpeed) == 32, "offset of zes_pci_properties_t.maxSpeed");
+_Static_assert(offsetof(zes_pci_properties_t, haveBandwidthCounters) == 48, "offset of zes_pci_properties_t.haveBandwidthCounters");
+_Static_assert(offsetof(zes_pci_properties_t, havePacketCounters) == 49, "offset of zes_pci_properties_t.havePacketCounters");
+_Static_assert(offsetof(zes_pci_properties_t, haveReplayCounters) == 50, "offset of zes_pci_properties_t.haveReplayCounters");
+struct _zes_pci_state_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    zes_pci_link_status_t status;
+    zes_pci_link_qual_issue_flags_t qualityIssues;
+    zes_pci_link_stab_issue_flags_t stabilityIssues;
+    zes_pci_speed_t speed;
+};
+_Static_assert(sizeof(zes_pci_state_t) == 48, "size of zes_pci_state_t");
+_Static_assert(offsetof(zes_pci_state_t, stype) == 0, "offset of zes_pci_state_t.stype");
+_Static_assert(offsetof(zes_pci_state_t, pNext) == 8, "offset of zes_pci_state_t.pNext");
+_Static_assert(offsetof(zes_pci_state_t, status) == 16, "offset of zes_pci_state_t.status");
+_Static_assert(offsetof(zes_pci_state_t, qualityIssues) == 20, "offset of zes_pci_state_t.qualityIssues");
+_Static_assert(offsetof(zes_pci_state_t, stabilityIssues) == 24, "offset of zes_pci_state_t.stabilityIssues");
+_Static_assert(offsetof(zes_pci_state_t, speed) == 32, "offset of zes_pci_state_t.speed");
+struct _zes_pci_bar_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    zes_pci_bar_type_t type;
+    uint32_t index;
+    uint64_t base;
+    uint64_t size;
+};
+_Static_assert(sizeof(zes_pci_bar_properties_t) == 40, "size of zes_pci_bar_properties_t");
+_Static_assert(offsetof(zes_pci_bar_properties_t, stype) == 0, "offset of zes_pci_bar_properties_t.stype");
+_Static_assert(offsetof(zes_pci_bar_properties_t, pNext) == 8, "offset of zes_pci_bar_properties_t.pNext");
+_Static_assert(offsetof(zes_pci_bar_properties_t, type) == 16, "offset of zes_pci_bar_properties_t.type");
+_Static_assert(offsetof(zes_pci_bar_properties_t, index) == 20, "offset of zes_pci_bar_properties_t.index");
+_Static_assert(offsetof(zes_pci_bar_properties_t, base) == 24, "offset of zes_pci_bar_properties_t.base");
+_Static_assert(offsetof(zes_pci_bar_properties_t, size) == 32, "offset of zes_pci_bar_properties_t.size");
+struct _zes_pci_bar_properties_1_2_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    zes_pci_bar_type_t type;
+    uint32_t index;
+    uint64_t base;
+    uint64_t size;
+    ze_bool_t resizableBarSupported;
+    ze_bool_t resizableBarEnabled;
+};
+_Static_assert(sizeof(zes_pci_bar_properties_1_2_t) == 48, "size of zes_pci_bar_properties_1_2_t");
+_Static_assert(offsetof(zes_pci_bar_properties_1_2_t, stype) == 0, "offset of zes_pci_bar_properties_1_2_t.stype");
+_Static_assert(offsetof(zes_pci_bar_properties_1_2_t, pNext) == 8, "offset of zes_pci_bar_properties_1_2_t.pNext");
+_Static_assert(offsetof(zes_pci_bar_properties_1_2_t, type) == 16, "offset of zes_pci_bar_properties_1_2_t.type");
+_Static_assert(offsetof(zes_pci_bar_properties_1_2_t, index) == 20, "offset of zes_pci_bar_properties_1_2_t.index");
+_Static_assert(offsetof(zes_pci_bar_properties_1_2_t, base) == 24, "offset of zes_pci_bar_properties_1_2_t.base");
+_Static_assert(offsetof(zes_pci_bar_properties_1_2_t, size) == 32, "offset of zes_pci_bar_properties_1_2_t.size");
+_Static_assert(offsetof(zes_pci_bar_properties_1_2_t, resizableBarSupported) == 40, "offset of zes_pci_bar_properties_1_2_t.resizableBarSupported");
+_Static_assert(offsetof(zes_pci_bar_properties_1_2_t, resizableBarEnabled) == 41, "offset of zes_pci_bar_properties_1_2_t.resizableBarEnabled");
+struct _zes_pci_stats_t {
+    uint64_t timestamp;
+    uint64_t replayCounter;
+    uint64_t packetCounter;
+    uint64_t rxCounter;
+    uint64_t txCounter;
+    zes_pci_speed_t speed;
+};
+_Static_assert(sizeof(zes_pci_stats_t) == 56, "size of zes_pci_stats_t");
+_Static_assert(offsetof(zes_pci_stats_t, timestamp) == 0, "offset of zes_pci_stats_t.timestamp");
+_Static_assert(offsetof(zes_pci_stats_t, replayCounter) == 8, "offset of zes_pci_stats_t.replayCounter");
+_Static_assert(offsetof(zes_pci_stats_t, packetCounter) == 16, "offset of zes_pci_stats_t.packetCounter");
+_Static_assert(offsetof(zes_pci_stats_t, rxCounter) == 24, "offset of zes_pci_stats_t.rxCounter");
+_Static_assert(offsetof(zes_pci_stats_t, txCounter) == 32, "offset of zes_pci_stats_t.txCounter");
+_Static_assert(offsetof(zes_pci_stats_t, speed) == 40, "offset of zes_pci_stats_t.speed");
+struct _zes_overclock_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    zes_overclock_domain_t domainType;
+    uint32_t AvailableControls;
+    zes_vf_program_type_t VFProgramType;
+    uint32_t NumberOfVFPoints;
+};
+_Static_assert(sizeof(zes_overclock_properties_t) == 32, "size of zes_overclock_properties_t");
+_Static_assert(offsetof(zes_overclock_properties_t, stype) == 0, "offset of zes_overclock_properties_t.stype");
+_Static_assert(offsetof(zes_overclock_properties_t, pNext) == 8, "offset of zes_overclock_properties_t.pNext");
+_Static_assert(offsetof(zes_overclock_properties_t, domainType) == 16, "offset of zes_overclock_properties_t.domainType");
+_Static_assert(offsetof(zes_overclock_properties_t, AvailableControls) == 20, "offset of zes_overclock_properties_t.AvailableControls");
+_Static_assert(offsetof(zes_overclock_properties_t, VFProgramType) == 24, "offset of zes_overclock_properties_t.VFProgramType");
+_Static_assert(offsetof(zes_overclock_properties_t, NumberOfVFPoints) == 28, "offset of zes_overclock_properties_t.NumberOfVFPoints");
+struct _zes_control_property_t {
+    double MinValue;
+    double MaxValue;
+    double StepValue;
+    double RefValue;
+    double DefaultValue;
+};
+_Static_assert(sizeof(zes_control_property_t) == 40, "size of zes_control_property_t");
+_Static_assert(offsetof(zes_control_property_t, MinValue) == 0, "offset of zes_control_property_t.MinValue");
+_Static_assert(offsetof(zes_control_property_t, MaxValue) == 8, "offset of zes_control_property_t.MaxValue");
+_Static_assert(offsetof(zes_control_property_t, StepValue) == 16, "offset of zes_control_property_t.StepValue");
+_Static_assert(offsetof(zes_control_property_t, RefValue) == 24, "offset of zes_control_property_t.RefValue");
+_Static_assert(offsetof(zes_control_property_t, DefaultValue) == 32, "offset of zes_control_property_t.DefaultValue");
+struct _zes_vf_property_t {
+    double MinFreq;
+    double MaxFreq;
+    double StepFreq;
+    double MinVolt;
+    double MaxVolt;
+    double StepVolt;
+};
+_Static_assert(sizeof(zes_vf_property_t) == 48, "size of zes_vf_property_t");
+_Static_assert(offsetof(zes_vf_property_t, MinFreq) == 0, "offset of zes_vf_property_t.MinFreq");
+_Static_assert(offsetof(zes_vf_property_t, MaxFreq) == 8, "offset of zes_vf_property_t.MaxFreq");
+_Static_assert(offsetof(zes_vf_property_t, StepFreq) == 16, "offset of zes_vf_property_t.StepFreq");
+_Static_assert(offsetof(zes_vf_property_t, MinVolt) == 24, "offset of zes_vf_property_t.MinVolt");
+_Static_assert(offsetof(zes_vf_property_t, MaxVolt) == 32, "offset of zes_vf_property_t.MaxVolt");
+_Static_assert(offsetof(zes_vf_property_t, StepVolt) == 40, "offset of zes_vf_property_t.StepVolt");
+struct _zes_diag_test_t {
+    uint32_t index;
+    char name[64];
+};
+_Static_assert(sizeof(zes_diag_test_t) == 68, "size of zes_diag_test_t");
+_Static_assert(offsetof(zes_diag_test_t, index) == 0, "offset of zes_diag_test_t.index");
+_Static_assert(offsetof(zes_diag_test_t, name) == 4, "offset of zes_diag_test_t.name");
+struct _zes_diag_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    ze_bool_t onSubdevice;
+    uint32_t subdeviceId;
+    char name[64];
+    ze_bool_t haveTests;
+};
+_Static_assert(sizeof(zes_diag_properties_t) == 96, "size of zes_diag_properties_t");
+_Static_assert(offsetof(zes_diag_properties_t, stype) == 0, "offset of zes_diag_properties_t.stype");
+_Static_assert(offsetof(zes_diag_properties_t, pNext) == 8, "offset of zes_diag_properties_t.pNext");
+_Static_assert(offsetof(zes_diag_properties_t, onSubdevice) == 16, "offset of zes_diag_properties_t.onSubdevice");
+_Static_assert(offsetof(zes_diag_properties_t, subdeviceId) == 20, "offset of zes_diag_properties_t.subdeviceId");
+_Static_assert(offsetof(zes_diag_properties_t, name) == 24, "offset of zes_diag_properties_t.name");
+_Static_assert(offsetof(zes_diag_properties_t, haveTests) == 88, "offset of zes_diag_properties_t.haveTests");
+struct _zes_device_ecc_desc_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    zes_device_ecc_state_t state;
+};
+_Static_assert(sizeof(zes_device_ecc_desc_t) == 24, "size of zes_device_ecc_desc_t");
+_Static_assert(offsetof(zes_device_ecc_desc_t, stype) == 0, "offset of zes_device_ecc_desc_t.stype");
+_Static_assert(offsetof(zes_device_ecc_desc_t, pNext) == 8, "offset of zes_device_ecc_desc_t.pNext");
+_Static_assert(offsetof(zes_device_ecc_desc_t, state) == 16, "offset of zes_device_ecc_desc_t.state");
+struct _zes_device_ecc_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    zes_device_ecc_state_t currentState;
+    zes_device_ecc_state_t pendingState;
+    zes_device_action_t pendingAction;
+};
+_Static_assert(sizeof(zes_device_ecc_properties_t) == 32, "size of zes_device_ecc_properties_t");
+_Static_assert(offsetof(zes_device_ecc_properties_t, stype) == 0, "offset of zes_device_ecc_properties_t.stype");
+_Static_assert(offsetof(zes_device_ecc_properties_t, pNext) == 8, "offset of zes_device_ecc_properties_t.pNext");
+_Static_assert(offsetof(zes_device_ecc_properties_t, currentState) == 16, "offset of zes_device_ecc_properties_t.currentState");
+_Static_assert(offsetof(zes_device_ecc_properties_t, pendingState) == 20, "offset of zes_device_ecc_properties_t.pendingState");
+_Static_assert(offsetof(zes_device_ecc_properties_t, pendingAction) == 24, "offset of zes_device_ecc_properties_t.pendingAction");
+struct _zes_engine_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    zes_engine_group_t type;
+    ze_bool_t onSubdevice;
+    uint32_t subdeviceId;
+};
+_Static_assert(sizeof(zes_engine_properties_t) == 32, "size of zes_engine_properties_t");
+_Static_assert(offsetof(zes_engine_properties_t, stype) == 0, "offset of zes_engine_properties_t.stype");
+_Static_assert(offsetof(zes_engine_properties_t, pNext) == 8, "offset of zes_engine_properties_t.pNext");
+_Static_assert(offsetof(zes_engine_properties_t, type) == 16, "offset of zes_engine_properties_t.type");
+_Static_assert(offsetof(zes_engine_properties_t, onSubdevice) == 20, "offset of zes_engine_properties_t.onSubdevice");
+_Static_assert(offsetof(zes_engine_properties_t, subdeviceId) == 24, "offset of zes_engine_properties_t.subdeviceId");
+struct _zes_engine_stats_t {
+    uint64_t activeTime;
+    uint64_t timestamp;
+};
+_Static_assert(sizeof(zes_engine_stats_t) == 16, "size of zes_engine_stats_t");
+_Static_assert(offsetof(zes_engine_stats_t, activeTime) == 0, "offset of zes_engine_stats_t.activeTime");
+_Static_assert(offsetof(zes_engine_stats_t, timestamp) == 8, "offset of zes_engine_stats_t.timestamp");
+struct _zes_fabric_port_id_t {
+    uint32_t fabricId;
+    uint32_t attachId;
+    uint8_t portNumber;
+};
+_Static_assert(sizeof(zes_fabric_port_id_t) == 12, "size of zes_fabric_port_id_t");
+_Static_assert(offsetof(zes_fabric_port_id_t, fabricId) == 0, "offset of zes_fabric_port_id_t.fabricId");
+_Static_assert(offsetof(zes_fabric_port_id_t, attachId) == 4, "offset of zes_fabric_port_id_t.attachId");
+_Static_assert(offsetof(zes_fabric_port_id_t, portNumber) == 8, "offset of zes_fabric_port_id_t.portNumber");
+struct _zes_fabric_port_speed_t {
+    int64_t bitRate;
+    int32_t width;
+};
+_Static_assert(sizeof(zes_fabric_port_speed_t) == 16, "size of zes_fabric_port_speed_t");
+_Static_assert(offsetof(zes_fabric_port_speed_t, bitRate) == 0, "offset of zes_fabric_port_speed_t.bitRate");
+_Static_assert(offsetof(zes_fabric_port_speed_t, width) == 8, "offset of zes_fabric_port_speed_t.width");
+struct _zes_fabric_port_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    char model[256];
+    ze_bool_t onSubdevice;
+    uint32_t subdeviceId;
+    zes_fabric_port_id_t portId;
+    zes_fabric_port_speed_t maxRxSpeed;
+    zes_fabric_port_speed_t maxTxSpeed;
+};
+_Static_assert(sizeof(zes_fabric_port_properties_t) == 328, "size of zes_fabric_port_properties_t");
+_Static_assert(offsetof(zes_fabric_port_properties_t, stype) == 0, "offset of zes_fabric_port_properties_t.stype");
+_Static_assert(offsetof(zes_fabric_port_properties_t, pNext) == 8, "offset of zes_fabric_port_properties_t.pNext");
+_Static_assert(offsetof(zes_fabric_port_properties_t, model) == 16, "offset of zes_fabric_port_properties_t.model");
+_Static_assert(offsetof(zes_fabric_port_properties_t, onSubdevice) == 272, "offset of zes_fabric_port_properties_t.onSubdevice");
+_Static_assert(offsetof(zes_fabric_port_properties_t, subdeviceId) == 276, "offset of zes_fabric_port_properties_t.subdeviceId");
+_Static_assert(offsetof(zes_fabric_port_properties_t, portId) == 280, "offset of zes_fabric_port_properties_t.portId");
+_Static_assert(offsetof(zes_fabric_port_properties_t, maxRxSpeed) == 296, "offset of zes_fabric_port_properties_t.maxRxSpeed");
+_Static_assert(offsetof(zes_fabric_port_properties_t, maxTxSpeed) == 312, "offset of zes_fabric_port_properties_t.maxTxSpeed");
+struct _zes_fabric_link_type_t {
+    char desc[256];
+};
+_Static_assert(sizeof(zes_fabric_link_type_t) == 256, "size of zes_fabric_link_type_t");
+_Static_assert(offsetof(zes_fabric_link_type_t, desc) == 0, "offset of zes_fabric_link_type_t.desc");
+struct _zes_fabric_port_config_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    ze_bool_t enabled;
+    ze_bool_t beaconing;
+};
+_Static_assert(sizeof(zes_fabric_port_config_t) == 24, "size of zes_fabric_port_config_t");
+_Static_assert(offsetof(zes_fabric_port_config_t, stype) == 0, "offset of zes_fabric_port_config_t.stype");
+_Static_assert(offsetof(zes_fabric_port_config_t, pNext) == 8, "offset of zes_fabric_port_config_t.pNext");
+_Static_assert(offsetof(zes_fabric_port_config_t, enabled) == 16, "offset of zes_fabric_port_config_t.enabled");
+_Static_assert(offsetof(zes_fabric_port_config_t, beaconing) == 17, "offset of zes_fabric_port_config_t.beaconing");
+struct _zes_fabric_port_state_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    zes_fabric_port_status_t status;
+    zes_fabric_port_qual_issue_flags_t qualityIssues;
+    zes_fabric_port_failure_flags_t failureReasons;
+    zes_fabric_port_id_t remotePortId;
+    zes_fabric_port_speed_t rxSpeed;
+    zes_fabric_port_speed_t txSpeed;
+};
+_Static_assert(sizeof(zes_fabric_port_state_t) == 72, "size of zes_fabric_port_state_t");
+_Static_assert(offsetof(zes_fabric_port_state_t, stype) == 0, "offset of zes_fabric_port_state_t.stype");
+_Static_assert(offsetof(zes_fabric_port_state_t, pNext) == 8, "offset of zes_fabric_port_state_t.pNext");
+_Static_assert(offsetof(zes_fabric_port_state_t, status) == 16, "offset of zes_fabric_port_state_t.status");
+_Static_assert(offsetof(zes_fabric_port_state_t, qualityIssues) == 20, "offset of zes_fabric_port_state_t.qualityIssues");
+_Static_assert(offsetof(zes_fabric_port_state_t, failureReasons) == 24, "offset of zes_fabric_port_state_t.failureReasons");
+_Static_assert(offsetof(zes_fabric_port_state_t, remotePortId) == 28, "offset of zes_fabric_port_state_t.remotePortId");
+_Static_assert(offsetof(zes_fabric_port_state_t, rxSpeed) == 40, "offset of zes_fabric_port_state_t.rxSpeed");
+_Static_assert(offsetof(zes_fabric_port_state_t, txSpeed) == 56, "offset of zes_fabric_port_state_t.txSpeed");
+struct _zes_fabric_port_throughput_t {
+    uint64_t timestamp;
+    uint64_t rxCounter;
+    uint64_t txCounter;
+};
+_Static_assert(sizeof(zes_fabric_port_throughput_t) == 24, "size of zes_fabric_port_throughput_t");
+_Static_assert(offsetof(zes_fabric_port_throughput_t, timestamp) == 0, "offset of zes_fabric_port_throughput_t.timestamp");
+_Static_assert(offsetof(zes_fabric_port_throughput_t, rxCounter) == 8, "offset of zes_fabric_port_throughput_t.rxCounter");
+_Static_assert(offsetof(zes_fabric_port_throughput_t, txCounter) == 16, "offset of zes_fabric_port_throughput_t.txCounter");
+struct _zes_fabric_port_error_counters_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    uint64_t linkFailureCount;
+    uint64_t fwCommErrorCount;
+    uint64_t fwErrorCount;
+    uint64_t linkDegradeCount;
+};
+_Static_assert(sizeof(zes_fabric_port_error_counters_t) == 48, "size of zes_fabric_port_error_counters_t");
+_Static_assert(offsetof(zes_fabric_port_error_counters_t, stype) == 0, "offset of zes_fabric_port_error_counters_t.stype");
+_Static_assert(offsetof(zes_fabric_port_error_counters_t, pNext) == 8, "offset of zes_fabric_port_error_counters_t.pNext");
+_Static_assert(offsetof(zes_fabric_port_error_counters_t, linkFailureCount) == 16, "offset of zes_fabric_port_error_counters_t.linkFailureCount");
+_Static_assert(offsetof(zes_fabric_port_error_counters_t, fwCommErrorCount) == 24, "offset of zes_fabric_port_error_counters_t.fwCommErrorCount");
+_Static_assert(offsetof(zes_fabric_port_error_counters_t, fwErrorCount) == 32, "offset of zes_fabric_port_error_counters_t.fwErrorCount");
+_Static_assert(offsetof(zes_fabric_port_error_counters_t, linkDegradeCount) == 40, "offset of zes_fabric_port_error_counters_t.linkDegradeCount");
+struct _zes_fan_speed_t {
+    int32_t speed;
+    zes_fan_speed_units_t units;
+};
+_Static_assert(sizeof(zes_fan_speed_t) == 8, "size of zes_fan_speed_t");
+_Static_assert(offsetof(zes_fan_speed_t, speed) == 0, "offset of zes_fan_speed_t.speed");
+_Static_assert(offsetof(zes_fan_speed_t, units) == 4, "offset of zes_fan_speed_t.units");
+struct _zes_fan_temp_speed_t {
+    uint32_t temperature;
+    zes_fan_speed_t speed;
+};
+_Static_assert(sizeof(zes_fan_temp_speed_t) == 12, "size of zes_fan_temp_speed_t");
+_Static_assert(offsetof(zes_fan_temp_speed_t, temperature) == 0, "offset of zes_fan_temp_speed_t.temperature");
+_Static_assert(offsetof(zes_fan_temp_speed_t, speed) == 4, "offset of zes_fan_temp_speed_t.speed");
+struct _zes_fan_speed_table_t {
+    int32_t numPoints;
+    zes_fan_temp_speed_t table[32];
+};
+_Static_assert(sizeof(zes_fan_speed_table_t) == 388, "size of zes_fan_speed_table_t");
+_Static_assert(offsetof(zes_fan_speed_table_t, numPoints) == 0, "offset of zes_fan_speed_table_t.numPoints");
+_Static_assert(offsetof(zes_fan_speed_table_t, table) == 4, "offset of zes_fan_speed_table_t.table");
+struct _zes_fan_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    ze_bool_t onSubdevice;
+    uint32_t subdeviceId;
+    ze_bool_t canControl;
+    uint32_t supportedModes;
+    uint32_t supportedUnits;
+    int32_t maxRPM;
+    int32_t maxPoints;
+};
+_Static_assert(sizeof(zes_fan_properties_t) == 48, "size of zes_fan_properties_t");
+_Static_assert(offsetof(zes_fan_properties_t, stype) == 0, "offset of zes_fan_properties_t.stype");
+_Static_assert(offsetof(zes_fan_properties_t, pNext) == 8, "offset of zes_fan_properties_t.pNext");
+_Static_assert(offsetof(zes_fan_properties_t, onSubdevice) == 16, "offset of zes_fan_properties_t.onSubdevice");
+_Static_assert(offsetof(zes_fan_properties_t, subdeviceId) == 20, "offset of zes_fan_properties_t.subdeviceId");
+_Static_assert(offsetof(zes_fan_properties_t, canControl) == 24, "offset of zes_fan_properties_t.canControl");
+_Static_assert(offsetof(zes_fan_properties_t, supportedModes) == 28, "offset of zes_fan_properties_t.supportedModes");
+_Static_assert(offsetof(zes_fan_properties_t, supportedUnits) == 32, "offset of zes_fan_properties_t.supportedUnits");
+_Static_assert(offsetof(zes_fan_properties_t, maxRPM) == 36, "offset of zes_fan_properties_t.maxRPM");
+_Static_assert(offsetof(zes_fan_properties_t, maxPoints) == 40, "offset of zes_fan_properties_t.maxPoints");
+struct _zes_fan_config_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    zes_fan_speed_mode_t mode;
+    zes_fan_speed_t speedFixed;
+    zes_fan_speed_table_t speedTable;
+};
+_Static_assert(sizeof(zes_fan_config_t) == 416, "size of zes_fan_config_t");
+_Static_assert(offsetof(zes_fan_config_t, stype) == 0, "offset of zes_fan_config_t.stype");
+_Static_assert(offsetof(zes_fan_config_t, pNext) == 8, "offset of zes_fan_config_t.pNext");
+_Static_assert(offsetof(zes_fan_config_t, mode) == 16, "offset of zes_fan_config_t.mode");
+_Static_assert(offsetof(zes_fan_config_t, speedFixed) == 20, "offset of zes_fan_config_t.speedFixed");
+_Static_assert(offsetof(zes_fan_config_t, speedTable) == 28, "offset of zes_fan_config_t.speedTable");
+struct _zes_firmware_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    ze_bool_t onSubdevice;
+    uint32_t subdeviceId;
+    ze_bool_t canControl;
+    char name[64];
+    char version[64];
+};
+_Static_assert(sizeof(zes_firmware_properties_t) == 160, "size of zes_firmware_properties_t");
+_Static_assert(offsetof(zes_firmware_properties_t, stype) == 0, "offset of zes_firmware_properties_t.stype");
+_Static_assert(offsetof(zes_firmware_properties_t, pNext) == 8, "offset of zes_firmware_properties_t.pNext");
+_Static_assert(offsetof(zes_firmware_properties_t, onSubdevice) == 16, "offset of zes_firmware_properties_t.onSubdevice");
+_Static_assert(offsetof(zes_firmware_properties_t, subdeviceId) == 20, "offset of zes_firmware_properties_t.subdeviceId");
+_Static_assert(offsetof(zes_firmware_properties_t, canControl) == 24, "offset of zes_firmware_properties_t.canControl");
+_Static_assert(offsetof(zes_firmware_properties_t, name) == 25, "offset of zes_firmware_properties_t.name");
+_Static_assert(offsetof(zes_firmware_properties_t, version) == 89, "offset of zes_firmware_properties_t.version");
+struct _zes_freq_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    zes_freq_domain_t type;
+    ze_bool_t onSubdevice;
+    uint32_t subdeviceId;
+    ze_bool_t canControl;
+    ze_bool_t isThrottleEventSupported;
+    double min;
+    double max;
+};
+_Static_assert(sizeof(zes_freq_properties_t) == 48, "size of zes_freq_properties_t");
+_Static_assert(offsetof(zes_freq_properties_t, stype) == 0, "offset of zes_freq_properties_t.stype");
+_Static_assert(offsetof(zes_freq_properties_t, pNext) == 8, "offset of zes_freq_properties_t.pNext");
+_Static_assert(offsetof(zes_freq_properties_t, type) == 16, "offset of zes_freq_properties_t.type");
+_Static_assert(offsetof(zes_freq_properties_t, onSubdevice) == 20, "offset of zes_freq_properties_t.onSubdevice");
+_Static_assert(offsetof(zes_freq_properties_t, subdeviceId) == 24, "offset of zes_freq_properties_t.subdeviceId");
+_Static_assert(offsetof(zes_freq_properties_t, canControl) == 28, "offset of zes_freq_properties_t.canControl");
+_Static_assert(offsetof(zes_freq_properties_t, isThrottleEventSupported) == 29, "offset of zes_freq_properties_t.isThrottleEventSupported");
+_Static_assert(offsetof(zes_freq_properties_t, min) == 32, "offset of zes_freq_properties_t.min");
+_Static_assert(offsetof(zes_freq_properties_t, max) == 40, "offset of zes_freq_properties_t.max");
+struct _zes_freq_range_t {
+    double min;
+    double max;
+};
+_Static_assert(sizeof(zes_freq_range_t) == 16, "size of zes_freq_range_t");
+_Static_assert(offsetof(zes_freq_range_t, min) == 0, "offset of zes_freq_range_t.min");
+_Static_assert(offsetof(zes_freq_range_t, max) == 8, "offset of zes_freq_range_t.max");
+struct _zes_freq_state_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    double currentVoltage;
+    double request;
+    double tdp;
+    double efficient;
+    double actual;
+    zes_freq_throttle_reason_flags_t throttleReasons;
+};
+_Static_assert(sizeof(zes_freq_state_t) == 64, "size of zes_freq_state_t");
+_Static_assert(offsetof(zes_freq_state_t, stype) == 0, "offset of zes_freq_state_t.stype");
+_Static_assert(offsetof(zes_freq_state_t, pNext) == 8, "offset of zes_freq_state_t.pNext");
+_Static_assert(offsetof(zes_freq_state_t, currentVoltage) == 16, "offset of zes_freq_state_t.currentVoltage");
+_Static_assert(offsetof(zes_freq_state_t, request) == 24, "offset of zes_freq_state_t.request");
+_Static_assert(offsetof(zes_freq_state_t, tdp) == 32, "offset of zes_freq_state_t.tdp");
+_Static_assert(offsetof(zes_freq_state_t, efficient) == 40, "offset of zes_freq_state_t.efficient");
+_Static_assert(offsetof(zes_freq_state_t, actual) == 48, "offset of zes_freq_state_t.actual");
+_Static_assert(offsetof(zes_freq_state_t, throttleReasons) == 56, "offset of zes_freq_state_t.throttleReasons");
+struct _zes_freq_throttle_time_t {
+    uint64_t throttleTime;
+    uint64_t timestamp;
+};
+_Static_assert(sizeof(zes_freq_throttle_time_t) == 16, "size of zes_freq_throttle_time_t");
+_Static_assert(offsetof(zes_freq_throttle_time_t, throttleTime) == 0, "offset of zes_freq_throttle_time_t.throttleTime");
+_Static_assert(offsetof(zes_freq_throttle_time_t, timestamp) == 8, "offset of zes_freq_throttle_time_t.timestamp");
+struct _zes_oc_capabilities_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    ze_bool_t isOcSupported;
+    double maxFactoryDefaultFrequency;
+    double maxFactoryDefaultVoltage;
+    double maxOcFrequency;
+    double minOcVoltageOffset;
+    double maxOcVoltageOffset;
+    double maxOcVoltage;
+    ze_bool_t isTjMaxSupported;
+    ze_bool_t isIccMaxSupported;
+    ze_bool_t isHighVoltModeCapable;
+    ze_bool_t isHighVoltModeEnabled;
+    ze_bool_t isExtendedModeSupported;
+    ze_bool_t isFixedModeSupported;
+};
+_Static_assert(sizeof(zes_oc_capabilities_t) == 80, "size of zes_oc_capabilities_t");
+_Static_assert(offsetof(zes_oc_capabilities_t, stype) == 0, "offset of zes_oc_capabilities_t.stype");
+_Static_assert(offsetof(zes_oc_capabilities_t, pNext) == 8, "offset of zes_oc_capabilities_t.pNext");
+_Static_assert(offsetof(zes_oc_capabilities_t, isOcSupported) == 16, "offset of zes_oc_capabilities_t.isOcSupported");
+_Static_assert(offsetof(zes_oc_capabilities_t, maxFactoryDefaultFrequency) == 24, "offset of zes_oc_capabilities_t.maxFactoryDefaultFrequency");
+_Static_assert(offsetof(zes_oc_capabilities_t, maxFactoryDefaultVoltage) == 32, "offset of zes_oc_capabilities_t.maxFactoryDefaultVoltage");
+_Static_assert(offsetof(zes_oc_capabilities_t, maxOcFrequency) == 40, "offset of zes_oc_capabilities_t.maxOcFrequency");
+_Static_assert(offsetof(zes_oc_capabilities_t, minOcVoltageOffset) == 48, "offset of zes_oc_capabilities_t.minOcVoltageOffset");
+_Static_assert(offsetof(zes_oc_capabilities_t, maxOcVoltageOffset) == 56, "offset of zes_oc_capabilities_t.maxOcVoltageOffset");
+_Static_assert(offsetof(zes_oc_capabilities_t, maxOcVoltage) == 64, "offset of zes_oc_capabilities_t.maxOcVoltage");
+_Static_assert(offsetof(zes_oc_capabilities_t, isTjMaxSupported) == 72, "offset of zes_oc_capabilities_t.isTjMaxSupported");
+_Static_assert(offsetof(zes_oc_capabilities_t, isIccMaxSupported) == 73, "offset of zes_oc_capabilities_t.isIccMaxSupported");
+_Static_assert(offsetof(zes_oc_capabilities_t, isHighVoltModeCapable) == 74, "offset of zes_oc_capabilities_t.isHighVoltModeCapable");
+_Static_assert(offsetof(zes_oc_capabilities_t, isHighVoltModeEnabled) == 75, "offset of zes_oc_capabilities_t.isHighVoltModeEnabled");
+_Static_assert(offsetof(zes_oc_capabilities_t, isExtendedModeSupported) == 76, "offset of zes_oc_capabilities_t.isExtendedModeSupported");
+_Static_assert(offsetof(zes_oc_capabilities_t, isFixedModeSupported) == 77, "offset of zes_oc_capabilities_t.isFixedModeSupported");
+struct _zes_led_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    ze_bool_t onSubdevice;
+    uint32_t subdeviceId;
+    ze_bool_t canControl;
+    ze_bool_t haveRGB;
+};
+_Static_assert(sizeof(zes_led_properties_t) == 32, "size of zes_led_properties_t");
+_Static_assert(offsetof(zes_led_properties_t, stype) == 0, "offset of zes_led_properties_t.stype");
+_Static_assert(offsetof(zes_led_properties_t, pNext) == 8, "offset of zes_led_properties_t.pNext");
+_Static_assert(offsetof(zes_led_properties_t, onSubdevice) == 16, "offset of zes_led_properties_t.onSubdevice");
+_Static_assert(offsetof(zes_led_properties_t, subdeviceId) == 20, "offset of zes_led_properties_t.subdeviceId");
+_Static_assert(offsetof(zes_led_properties_t, canControl) == 24, "offset of zes_led_properties_t.canControl");
+_Static_assert(offsetof(zes_led_properties_t, haveRGB) == 25, "offset of zes_led_properties_t.haveRGB");
+struct _zes_led_color_t {
+    double red;
+    double green;
+    double blue;
+};
+_Static_assert(sizeof(zes_led_color_t) == 24, "size of zes_led_color_t");
+_Static_assert(offsetof(zes_led_color_t, red) == 0, "offset of zes_led_color_t.red");
+_Static_assert(offsetof(zes_led_color_t, green) == 8, "offset of zes_led_color_t.green");
+_Static_assert(offsetof(zes_led_color_t, blue) == 16, "offset of zes_led_color_t.blue");
+struct _zes_led_state_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    ze_bool_t isOn;
+    zes_led_color_t color;
+};
+_Static_assert(sizeof(zes_led_state_t) == 48, "size of zes_led_state_t");
+_Static_assert(offsetof(zes_led_state_t, stype) == 0, "offset of zes_led_state_t.stype");
+_Static_assert(offsetof(zes_led_state_t, pNext) == 8, "offset of zes_led_state_t.pNext");
+_Static_assert(offsetof(zes_led_state_t, isOn) == 16, "offset of zes_led_state_t.isOn");
+_Static_assert(offsetof(zes_led_state_t, color) == 24, "offset of zes_led_state_t.color");
+struct _zes_mem_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    zes_mem_type_t type;
+    ze_bool_t onSubdevice;
+    uint32_t subdeviceId;
+    zes_mem_loc_t location;
+    uint64_t physicalSize;
+    int32_t busWidth;
+    int32_t numChannels;
+};
+_Static_assert(sizeof(zes_mem_properties_t) == 48, "size of zes_mem_properties_t");
+_Static_assert(offsetof(zes_mem_properties_t, stype) == 0, "offset of zes_mem_properties_t.stype");
+_Static_assert(offsetof(zes_mem_properties_t, pNext) == 8, "offset of zes_mem_properties_t.pNext");
+_Static_assert(offsetof(zes_mem_properties_t, type) == 16, "offset of zes_mem_properties_t.type");
+_Static_assert(offsetof(zes_mem_properties_t, onSubdevice) == 20, "offset of zes_mem_properties_t.onSubdevice");
+_Static_assert(offsetof(zes_mem_properties_t, subdeviceId) == 24, "offset of zes_mem_properties_t.subdeviceId");
+_Static_assert(offsetof(zes_mem_properties_t, location) == 28, "offset of zes_mem_properties_t.location");
+_Static_assert(offsetof(zes_mem_properties_t, physicalSize) == 32, "offset of zes_mem_properties_t.physicalSize");
+_Static_assert(offsetof(zes_mem_properties_t, busWidth) == 40, "offset of zes_mem_properties_t.busWidth");
+_Static_assert(offsetof(zes_mem_properties_t, numChannels) == 44, "offset of zes_mem_properties_t.numChannels");
+struct _zes_mem_state_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    zes_mem_health_t health;
+    uint64_t free;
+    uint64_t size;
+};
+_Static_assert(sizeof(zes_mem_state_t) == 40, "size of zes_mem_state_t");
+_Static_assert(offsetof(zes_mem_state_t, stype) == 0, "offset of zes_mem_state_t.stype");
+_Static_assert(offsetof(zes_mem_state_t, pNext) == 8, "offset of zes_mem_state_t.pNext");
+_Static_assert(offsetof(zes_mem_state_t, health) == 16, "offset of zes_mem_state_t.health");
+_Static_assert(offsetof(zes_mem_state_t, free) == 24, "offset of zes_mem_state_t.free");
+_Static_assert(offsetof(zes_mem_state_t, size) == 32, "offset of zes_mem_state_t.size");
+struct _zes_mem_bandwidth_t {
+    uint64_t readCounter;
+    uint64_t writeCounter;
+    uint64_t maxBandwidth;
+    uint64_t timestamp;
+};
+_Static_assert(sizeof(zes_mem_bandwidth_t) == 32, "size of zes_mem_bandwidth_t");
+_Static_assert(offsetof(zes_mem_bandwidth_t, readCounter) == 0, "offset of zes_mem_bandwidth_t.readCounter");
+_Static_assert(offsetof(zes_mem_bandwidth_t, writeCounter) == 8, "offset of zes_mem_bandwidth_t.writeCounter");
+_Static_assert(offsetof(zes_mem_bandwidth_t, maxBandwidth) == 16, "offset of zes_mem_bandwidth_t.maxBandwidth");
+_Static_assert(offsetof(zes_mem_bandwidth_t, timestamp) == 24, "offset of zes_mem_bandwidth_t.timestamp");
+struct _zes_mem_ext_bandwidth_t {
+    uint32_t memoryTimestampValidBits;
+};
+_Static_assert(sizeof(zes_mem_ext_bandwidth_t) == 4, "size of zes_mem_ext_bandwidth_t");
+_Static_assert(offsetof(zes_mem_ext_bandwidth_t, memoryTimestampValidBits) == 0, "offset of zes_mem_ext_bandwidth_t.memoryTimestampValidBits");
+struct _zes_perf_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    ze_bool_t onSubdevice;
+    uint32_t subdeviceId;
+    zes_engine_type_flags_t engines;
+};
+_Static_assert(sizeof(zes_perf_properties_t) == 32, "size of zes_perf_properties_t");
+_Static_assert(offsetof(zes_perf_properties_t, stype) == 0, "offset of zes_perf_properties_t.stype");
+_Static_assert(offsetof(zes_perf_properties_t, pNext) == 8, "offset of zes_perf_properties_t.pNext");
+_Static_assert(offsetof(zes_perf_properties_t, onSubdevice) == 16, "offset of zes_perf_properties_t.onSubdevice");
+_Static_assert(offsetof(zes_perf_properties_t, subdeviceId) == 20, "offset of zes_perf_properties_t.subdeviceId");
+_Static_assert(offsetof(zes_perf_properties_t, engines) == 24, "offset of zes_perf_properties_t.engines");
+struct _zes_power_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    ze_bool_t onSubdevice;
+    uint32_t subdeviceId;
+    ze_bool_t canControl;
+    ze_bool_t isEnergyThresholdSupported;
+    int32_t defaultLimit;
+    int32_t minLimit;
+    int32_t maxLimit;
+};
+_Static_assert(sizeof(zes_power_properties_t) == 40, "size of zes_power_properties_t");
+_Static_assert(offsetof(zes_power_properties_t, stype) == 0, "offset of zes_power_properties_t.stype");
+_Static_assert(offsetof(zes_power_properties_t, pNext) == 8, "offset of zes_power_properties_t.pNext");
+_Static_assert(offsetof(zes_power_properties_t, onSubdevice) == 16, "offset of zes_power_properties_t.onSubdevice");
+_Static_assert(offsetof(zes_power_properties_t, subdeviceId) == 20, "offset of zes_power_properties_t.subdeviceId");
+_Static_assert(offsetof(zes_power_properties_t, canControl) == 24, "offset of zes_power_properties_t.canControl");
+_Static_assert(offsetof(zes_power_properties_t, isEnergyThresholdSupported) == 25, "offset of zes_power_properties_t.isEnergyThresholdSupported");
+_Static_assert(offsetof(zes_power_properties_t, defaultLimit) == 28, "offset of zes_power_properties_t.defaultLimit");
+_Static_assert(offsetof(zes_power_properties_t, minLimit) == 32, "offset of zes_power_properties_t.minLimit");
+_Static_assert(offsetof(zes_power_properties_t, maxLimit) == 36, "offset of zes_power_properties_t.maxLimit");
+struct _zes_power_energy_counter_t {
+    uint64_t energy;
+    uint64_t timestamp;
+};
+_Static_assert(sizeof(zes_power_energy_counter_t) == 16, "size of zes_power_energy_counter_t");
+_Static_assert(offsetof(zes_power_energy_counter_t, energy) == 0, "offset of zes_power_energy_counter_t.energy");
+_Static_assert(offsetof(zes_power_energy_counter_t, timestamp) == 8, "offset of zes_power_energy_counter_t.timestamp");
+struct _zes_power_sustained_limit_t {
+    ze_bool_t enabled;
+    int32_t power;
+    int32_t interval;
+};
+_Static_assert(sizeof(zes_power_sustained_limit_t) == 12, "size of zes_power_sustained_limit_t");
+_Static_assert(offsetof(zes_power_sustained_limit_t, enabled) == 0, "offset of zes_power_sustained_limit_t.enabled");
+_Static_assert(offsetof(zes_power_sustained_limit_t, power) == 4, "offset of zes_power_sustained_limit_t.power");
+_Static_assert(offsetof(zes_power_sustained_limit_t, interval) == 8, "offset of zes_power_sustained_limit_t.interval");
+struct _zes_power_burst_limit_t {
+    ze_bool_t enabled;
+    int32_t power;
+};
+_Static_assert(sizeof(zes_power_burst_limit_t) == 8, "size of zes_power_burst_limit_t");
+_Static_assert(offsetof(zes_power_burst_limit_t, enabled) == 0, "offset of zes_power_burst_limit_t.enabled");
+_Static_assert(offsetof(zes_power_burst_limit_t, power) == 4, "offset of zes_power_burst_limit_t.power");
+struct _zes_power_peak_limit_t {
+    int32_t powerAC;
+    int32_t powerDC;
+};
+_Static_assert(sizeof(zes_power_peak_limit_t) == 8, "size of zes_power_peak_limit_t");
+_Static_assert(offsetof(zes_power_peak_limit_t, powerAC) == 0, "offset of zes_power_peak_limit_t.powerAC");
+_Static_assert(offsetof(zes_power_peak_limit_t, powerDC) == 4, "offset of zes_power_peak_limit_t.powerDC");
+struct _zes_energy_threshold_t {
+    ze_bool_t enable;
+    double threshold;
+    uint32_t processId;
+};
+_Static_assert(sizeof(zes_energy_threshold_t) == 24, "size of zes_energy_threshold_t");
+_Static_assert(offsetof(zes_energy_threshold_t, enable) == 0, "offset of zes_energy_threshold_t.enable");
+_Static_assert(offsetof(zes_energy_threshold_t, threshold) == 8, "offset of zes_energy_threshold_t.threshold");
+_Static_assert(offsetof(zes_energy_threshold_t, processId) == 16, "offset of zes_energy_threshold_t.processId");
+struct _zes_psu_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    ze_bool_t onSubdevice;
+    uint32_t subdeviceId;
+    ze_bool_t haveFan;
+    int32_t ampLimit;
+};
+_Static_assert(sizeof(zes_psu_properties_t) == 32, "size of zes_psu_properties_t");
+_Static_assert(offsetof(zes_psu_properties_t, stype) == 0, "offset of zes_psu_properties_t.stype");
+_Static_assert(offsetof(zes_psu_properties_t, pNext) == 8, "offset of zes_psu_properties_t.pNext");
+_Static_assert(offsetof(zes_psu_properties_t, onSubdevice) == 16, "offset of zes_psu_properties_t.onSubdevice");
+_Static_assert(offsetof(zes_psu_properties_t, subdeviceId) == 20, "offset of zes_psu_properties_t.subdeviceId");
+_Static_assert(offsetof(zes_psu_properties_t, haveFan) == 24, "offset of zes_psu_properties_t.haveFan");
+_Static_assert(offsetof(zes_psu_properties_t, ampLimit) == 28, "offset of zes_psu_properties_t.ampLimit");
+struct _zes_psu_state_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    zes_psu_voltage_status_t voltStatus;
+    ze_bool_t fanFailed;
+    int32_t temperature;
+    int32_t current;
+};
+_Static_assert(sizeof(zes_psu_state_t) == 32, "size of zes_psu_state_t");
+_Static_assert(offsetof(zes_psu_state_t, stype) == 0, "offset of zes_psu_state_t.stype");
+_Static_assert(offsetof(zes_psu_state_t, pNext) == 8, "offset of zes_psu_state_t.pNext");
+_Static_assert(offsetof(zes_psu_state_t, voltStatus) == 16, "offset of zes_psu_state_t.voltStatus");
+_Static_assert(offsetof(zes_psu_state_t, fanFailed) == 20, "offset of zes_psu_state_t.fanFailed");
+_Static_assert(offsetof(zes_psu_state_t, temperature) == 24, "offset of zes_psu_state_t.temperature");
+_Static_assert(offsetof(zes_psu_state_t, current) == 28, "offset of zes_psu_state_t.current");
+struct _zes_ras_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    zes_ras_error_type_t type;
+    ze_bool_t onSubdevice;
+    uint32_t subdeviceId;
+};
+_Static_assert(sizeof(zes_ras_properties_t) == 32, "size of zes_ras_properties_t");
+_Static_assert(offsetof(zes_ras_properties_t, stype) == 0, "offset of zes_ras_properties_t.stype");
+_Static_assert(offsetof(zes_ras_properties_t, pNext) == 8, "offset of zes_ras_properties_t.pNext");
+_Static_assert(offsetof(zes_ras_properties_t, type) == 16, "offset of zes_ras_properties_t.type");
+_Static_assert(offsetof(zes_ras_properties_t, onSubdevice) == 20, "offset of zes_ras_properties_t.onSubdevice");
+_Static_assert(offsetof(zes_ras_properties_t, subdeviceId) == 24, "offset of zes_ras_properties_t.subdeviceId");
+struct _zes_ras_state_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    uint64_t category[7];
+};
+_Static_assert(sizeof(zes_ras_state_t) == 72, "size of zes_ras_state_t");
+_Static_assert(offsetof(zes_ras_state_t, stype) == 0, "offset of zes_ras_state_t.stype");
+_Static_assert(offsetof(zes_ras_state_t, pNext) == 8, "offset of zes_ras_state_t.pNext");
+_Static_assert(offsetof(zes_ras_state_t, category) == 16, "offset of zes_ras_state_t.category");
+struct _zes_ras_config_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    uint64_t totalThreshold;
+    zes_ras_state_t detailedThresholds;
+};
+_Static_assert(sizeof(zes_ras_config_t) == 96, "size of zes_ras_config_t");
+_Static_assert(offsetof(zes_ras_config_t, stype) == 0, "offset of zes_ras_config_t.stype");
+_Static_assert(offsetof(zes_ras_config_t, pNext) == 8, "offset of zes_ras_config_t.pNext");
+_Static_assert(offsetof(zes_ras_config_t, totalThreshold) == 16, "offset of zes_ras_config_t.totalThreshold");
+_Static_assert(offsetof(zes_ras_config_t, detailedThresholds) == 24, "offset of zes_ras_config_t.detailedThresholds");
+struct _zes_sched_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    ze_bool_t onSubdevice;
+    uint32_t subdeviceId;
+    ze_bool_t canControl;
+    zes_engine_type_flags_t engines;
+    uint32_t supportedModes;
+};
+_Static_assert(sizeof(zes_sched_properties_t) == 40, "size of zes_sched_properties_t");
+_Static_assert(offsetof(zes_sched_properties_t, stype) == 0, "offset of zes_sched_properties_t.stype");
+_Static_assert(offsetof(zes_sched_properties_t, pNext) == 8, "offset of zes_sched_properties_t.pNext");
+_Static_assert(offsetof(zes_sched_properties_t, onSubdevice) == 16, "offset of zes_sched_properties_t.onSubdevice");
+_Static_assert(offsetof(zes_sched_properties_t, subdeviceId) == 20, "offset of zes_sched_properties_t.subdeviceId");
+_Static_assert(offsetof(zes_sched_properties_t, canControl) == 24, "offset of zes_sched_properties_t.canControl");
+_Static_assert(offsetof(zes_sched_properties_t, engines) == 28, "offset of zes_sched_properties_t.engines");
+_Static_assert(offsetof(zes_sched_properties_t, supportedModes) == 32, "offset of zes_sched_properties_t.supportedModes");
+struct _zes_sched_timeout_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    uint64_t watchdogTimeout;
+};
+_Static_assert(sizeof(zes_sched_timeout_properties_t) == 24, "size of zes_sched_timeout_properties_t");
+_Static_assert(offsetof(zes_sched_timeout_properties_t, stype) == 0, "offset of zes_sched_timeout_properties_t.stype");
+_Static_assert(offsetof(zes_sched_timeout_properties_t, pNext) == 8, "offset of zes_sched_timeout_properties_t.pNext");
+_Static_assert(offsetof(zes_sched_timeout_properties_t, watchdogTimeout) == 16, "offset of zes_sched_timeout_properties_t.watchdogTimeout");
+struct _zes_sched_timeslice_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    uint64_t interval;
+    uint64_t yieldTimeout;
+};
+_Static_assert(sizeof(zes_sched_timeslice_properties_t) == 32, "size of zes_sched_timeslice_properties_t");
+_Static_assert(offsetof(zes_sched_timeslice_properties_t, stype) == 0, "offset of zes_sched_timeslice_properties_t.stype");
+_Static_assert(offsetof(zes_sched_timeslice_properties_t, pNext) == 8, "offset of zes_sched_timeslice_properties_t.pNext");
+_Static_assert(offsetof(zes_sched_timeslice_properties_t, interval) == 16, "offset of zes_sched_timeslice_properties_t.interval");
+_Static_assert(offsetof(zes_sched_timeslice_properties_t, yieldTimeout) == 24, "offset of zes_sched_timeslice_properties_t.yieldTimeout");
+struct _zes_standby_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    zes_standby_type_t type;
+    ze_bool_t onSubdevice;
+    uint32_t subdeviceId;
+};
+_Static_assert(sizeof(zes_standby_properties_t) == 32, "size of zes_standby_properties_t");
+_Static_assert(offsetof(zes_standby_properties_t, stype) == 0, "offset of zes_standby_properties_t.stype");
+_Static_assert(offsetof(zes_standby_properties_t, pNext) == 8, "offset of zes_standby_properties_t.pNext");
+_Static_assert(offsetof(zes_standby_properties_t, type) == 16, "offset of zes_standby_properties_t.type");
+_Static_assert(offsetof(zes_standby_properties_t, onSubdevice) == 20, "offset of zes_standby_properties_t.onSubdevice");
+_Static_assert(offsetof(zes_standby_properties_t, subdeviceId) == 24, "offset of zes_standby_properties_t.subdeviceId");
+struct _zes_temp_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    zes_temp_sensors_t type;
+    ze_bool_t onSubdevice;
+    uint32_t subdeviceId;
+    double maxTemperature;
+    ze_bool_t isCriticalTempSupported;
+    ze_bool_t isThreshold1Supported;
+    ze_bool_t isThreshold2Supported;
+};
+_Static_assert(sizeof(zes_temp_properties_t) == 48, "size of zes_temp_properties_t");
+_Static_assert(offsetof(zes_temp_properties_t, stype) == 0, "offset of zes_temp_properties_t.stype");
+_Static_assert(offsetof(zes_temp_properties_t, pNext) == 8, "offset of zes_temp_properties_t.pNext");
+_Static_assert(offsetof(zes_temp_properties_t, type) == 16, "offset of zes_temp_properties_t.type");
+_Static_assert(offsetof(zes_temp_properties_t, onSubdevice) == 20, "offset of zes_temp_properties_t.onSubdevice");
+_Static_assert(offsetof(zes_temp_properties_t, subdeviceId) == 24, "offset of zes_temp_properties_t.subdeviceId");
+_Static_assert(offsetof(zes_temp_properties_t, maxTemperature) == 32, "offset of zes_temp_properties_t.maxTemperature");
+_Static_assert(offsetof(zes_temp_properties_t, isCriticalTempSupported) == 40, "offset of zes_temp_properties_t.isCriticalTempSupported");
+_Static_assert(offsetof(zes_temp_properties_t, isThreshold1Supported) == 41, "offset of zes_temp_properties_t.isThreshold1Supported");
+_Static_assert(offsetof(zes_temp_properties_t, isThreshold2Supported) == 42, "offset of zes_temp_properties_t.isThreshold2Supported");
+struct _zes_temp_threshold_t {
+    ze_bool_t enableLowToHigh;
+    ze_bool_t enableHighToLow;
+    double threshold;
+};
+_Static_assert(sizeof(zes_temp_threshold_t) == 16, "size of zes_temp_threshold_t");
+_Static_assert(offsetof(zes_temp_threshold_t, enableLowToHigh) == 0, "offset of zes_temp_threshold_t.enableLowToHigh");
+_Static_assert(offsetof(zes_temp_threshold_t, enableHighToLow) == 1, "offset of zes_temp_threshold_t.enableHighToLow");
+_Static_assert(offsetof(zes_temp_threshold_t, threshold) == 8, "offset of zes_temp_threshold_t.threshold");
+struct _zes_temp_config_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    ze_bool_t enableCritical;
+    zes_temp_threshold_t threshold1;
+    zes_temp_threshold_t threshold2;
+};
+_Static_assert(sizeof(zes_temp_config_t) == 56, "size of zes_temp_config_t");
+_Static_assert(offsetof(zes_temp_config_t, stype) == 0, "offset of zes_temp_config_t.stype");
+_Static_assert(offsetof(zes_temp_config_t, pNext) == 8, "offset of zes_temp_config_t.pNext");
+_Static_assert(offsetof(zes_temp_config_t, enableCritical) == 16, "offset of zes_temp_config_t.enableCritical");
+_Static_assert(offsetof(zes_temp_config_t, threshold1) == 24, "offset of zes_temp_config_t.threshold1");
+_Static_assert(offsetof(zes_temp_config_t, threshold2) == 40, "offset of zes_temp_config_t.threshold2");
+struct _zes_power_limit_ext_desc_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    zes_power_level_t level;
+    zes_power_source_t source;
+    zes_limit_unit_t limitUnit;
+    ze_bool_t enabledStateLocked;
+    ze_bool_t enabled;
+    ze_bool_t intervalValueLocked;
+    int32_t interval;
+    ze_bool_t limitValueLocked;
+    int32_t limit;
+};
+_Static_assert(sizeof(zes_power_limit_ext_desc_t) == 48, "size of zes_power_limit_ext_desc_t");
+_Static_assert(offsetof(zes_power_limit_ext_desc_t, stype) == 0, "offset of zes_power_limit_ext_desc_t.stype");
+_Static_assert(offsetof(zes_power_limit_ext_desc_t, pNext) == 8, "offset of zes_power_limit_ext_desc_t.pNext");
+_Static_assert(offsetof(zes_power_limit_ext_desc_t, level) == 16, "offset of zes_power_limit_ext_desc_t.level");
+_Static_assert(offsetof(zes_power_limit_ext_desc_t, source) == 20, "offset of zes_power_limit_ext_desc_t.source");
+_Static_assert(offsetof(zes_power_limit_ext_desc_t, limitUnit) == 24, "offset of zes_power_limit_ext_desc_t.limitUnit");
+_Static_assert(offsetof(zes_power_limit_ext_desc_t, enabledStateLocked) == 28, "offset of zes_power_limit_ext_desc_t.enabledStateLocked");
+_Static_assert(offsetof(zes_power_limit_ext_desc_t, enabled) == 29, "offset of zes_power_limit_ext_desc_t.enabled");
+_Static_assert(offsetof(zes_power_limit_ext_desc_t, intervalValueLocked) == 30, "offset of zes_power_limit_ext_desc_t.intervalValueLocked");
+_Static_assert(offsetof(zes_power_limit_ext_desc_t, interval) == 32, "offset of zes_power_limit_ext_desc_t.interval");
+_Static_assert(offsetof(zes_power_limit_ext_desc_t, limitValueLocked) == 36, "offset of zes_power_limit_ext_desc_t.limitValueLocked");
+_Static_assert(offsetof(zes_power_limit_ext_desc_t, limit) == 40, "offset of zes_power_limit_ext_desc_t.limit");
+struct _zes_power_ext_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    zes_power_domain_t domain;
+    zes_power_limit_ext_desc_t* defaultLimit;
+};
+_Static_assert(sizeof(zes_power_ext_properties_t) == 32, "size of zes_power_ext_properties_t");
+_Static_assert(offsetof(zes_power_ext_properties_t, stype) == 0, "offset of zes_power_ext_properties_t.stype");
+_Static_assert(offsetof(zes_power_ext_properties_t, pNext) == 8, "offset of zes_power_ext_properties_t.pNext");
+_Static_assert(offsetof(zes_power_ext_properties_t, domain) == 16, "offset of zes_power_ext_properties_t.domain");
+_Static_assert(offsetof(zes_power_ext_properties_t, defaultLimit) == 24, "offset of zes_power_ext_properties_t.defaultLimit");
+struct _zes_engine_ext_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    uint32_t countOfVirtualFunctionInstance;
+};
+_Static_assert(sizeof(zes_engine_ext_properties_t) == 24, "size of zes_engine_ext_properties_t");
+_Static_assert(offsetof(zes_engine_ext_properties_t, stype) == 0, "offset of zes_engine_ext_properties_t.stype");
+_Static_assert(offsetof(zes_engine_ext_properties_t, pNext) == 8, "offset of zes_engine_ext_properties_t.pNext");
+_Static_assert(offsetof(zes_engine_ext_properties_t, countOfVirtualFunctionInstance) == 16, "offset of zes_engine_ext_properties_t.countOfVirtualFunctionInstance");
+struct _zes_ras_state_exp_t {
+    zes_ras_error_category_exp_t category;
+    uint64_t errorCounter;
+};
+_Static_assert(sizeof(zes_ras_state_exp_t) == 16, "size of zes_ras_state_exp_t");
+_Static_assert(offsetof(zes_ras_state_exp_t, category) == 0, "offset of zes_ras_state_exp_t.category");
+_Static_assert(offsetof(zes_ras_state_exp_t, errorCounter) == 8, "offset of zes_ras_state_exp_t.errorCounter");
+struct _zes_ras_state_exp2_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    uint64_t errorCounter;
+};
+_Static_assert(sizeof(zes_ras_state_exp2_t) == 24, "size of zes_ras_state_exp2_t");
+_Static_assert(offsetof(zes_ras_state_exp2_t, stype) == 0, "offset of zes_ras_state_exp2_t.stype");
+_Static_assert(offsetof(zes_ras_state_exp2_t, pNext) == 8, "offset of zes_ras_state_exp2_t.pNext");
+_Static_assert(offsetof(zes_ras_state_exp2_t, errorCounter) == 16, "offset of zes_ras_state_exp2_t.errorCounter");
+struct _zes_ras_config_exp_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    zes_ras_error_category_exp_t category;
+    uint64_t threshold;
+};
+_Static_assert(sizeof(zes_ras_config_exp_t) == 32, "size of zes_ras_config_exp_t");
+_Static_assert(offsetof(zes_ras_config_exp_t, stype) == 0, "offset of zes_ras_config_exp_t.stype");
+_Static_assert(offsetof(zes_ras_config_exp_t, pNext) == 8, "offset of zes_ras_config_exp_t.pNext");
+_Static_assert(offsetof(zes_ras_config_exp_t, category) == 16, "offset of zes_ras_config_exp_t.category");
+_Static_assert(offsetof(zes_ras_config_exp_t, threshold) == 24, "offset of zes_ras_config_exp_t.threshold");
+struct _zes_mem_page_offline_state_exp_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    uint32_t memoryPageOffline;
+    uint32_t maxMemoryPageOffline;
+};
+_Static_assert(sizeof(zes_mem_page_offline_state_exp_t) == 24, "size of zes_mem_page_offline_state_exp_t");
+_Static_assert(offsetof(zes_mem_page_offline_state_exp_t, stype) == 0, "offset of zes_mem_page_offline_state_exp_t.stype");
+_Static_assert(offsetof(zes_mem_page_offline_state_exp_t, pNext) == 8, "offset of zes_mem_page_offline_state_exp_t.pNext");
+_Static_assert(offsetof(zes_mem_page_offline_state_exp_t, memoryPageOffline) == 16, "offset of zes_mem_page_offline_state_exp_t.memoryPageOffline");
+_Static_assert(offsetof(zes_mem_page_offline_state_exp_t, maxMemoryPageOffline) == 20, "offset of zes_mem_page_offline_state_exp_t.maxMemoryPageOffline");
+struct _zes_mem_bandwidth_counter_bits_exp_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    uint32_t validBitsCount;
+};
+_Static_assert(sizeof(zes_mem_bandwidth_counter_bits_exp_properties_t) == 24, "size of zes_mem_bandwidth_counter_bits_exp_properties_t");
+_Static_assert(offsetof(zes_mem_bandwidth_counter_bits_exp_properties_t, stype) == 0, "offset of zes_mem_bandwidth_counter_bits_exp_properties_t.stype");
+_Static_assert(offsetof(zes_mem_bandwidth_counter_bits_exp_properties_t, pNext) == 8, "offset of zes_mem_bandwidth_counter_bits_exp_properties_t.pNext");
+_Static_assert(offsetof(zes_mem_bandwidth_counter_bits_exp_properties_t, validBitsCount) == 16, "offset of zes_mem_bandwidth_counter_bits_exp_properties_t.validBitsCount");
+struct _zes_power_domain_exp_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    zes_power_domain_t powerDomain;
+};
+_Static_assert(sizeof(zes_power_domain_exp_properties_t) == 24, "size of zes_power_domain_exp_properties_t");
+_Static_assert(offsetof(zes_power_domain_exp_properties_t, stype) == 0, "offset of zes_power_domain_exp_properties_t.stype");
+_Static_assert(offsetof(zes_power_domain_exp_properties_t, pNext) == 8, "offset of zes_power_domain_exp_properties_t.pNext");
+_Static_assert(offsetof(zes_power_domain_exp_properties_t, powerDomain) == 16, "offset of zes_power_domain_exp_properties_t.powerDomain");
+struct _zes_subdevice_exp_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    uint32_t subdeviceId;
+    zes_uuid_t uuid;
+};
+_Static_assert(sizeof(zes_subdevice_exp_properties_t) == 40, "size of zes_subdevice_exp_properties_t");
+_Static_assert(offsetof(zes_subdevice_exp_properties_t, stype) == 0, "offset of zes_subdevice_exp_properties_t.stype");
+_Static_assert(offsetof(zes_subdevice_exp_properties_t, pNext) == 8, "offset of zes_subdevice_exp_properties_t.pNext");
+_Static_assert(offsetof(zes_subdevice_exp_properties_t, subdeviceId) == 16, "offset of zes_subdevice_exp_properties_t.subdeviceId");
+_Static_assert(offsetof(zes_subdevice_exp_properties_t, uuid) == 20, "offset of zes_subdevice_exp_properties_t.uuid");
+struct _zes_vf_exp_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    zes_pci_address_t address;
+    zes_uuid_t uuid;
+    zes_vf_info_util_exp_flags_t flags;
+};
+_Static_assert(sizeof(zes_vf_exp_properties_t) == 56, "size of zes_vf_exp_properties_t");
+_Static_assert(offsetof(zes_vf_exp_properties_t, stype) == 0, "offset of zes_vf_exp_properties_t.stype");
+_Static_assert(offsetof(zes_vf_exp_properties_t, pNext) == 8, "offset of zes_vf_exp_properties_t.pNext");
+_Static_assert(offsetof(zes_vf_exp_properties_t, address) == 16, "offset of zes_vf_exp_properties_t.address");
+_Static_assert(offsetof(zes_vf_exp_properties_t, uuid) == 32, "offset of zes_vf_exp_properties_t.uuid");
+_Static_assert(offsetof(zes_vf_exp_properties_t, flags) == 48, "offset of zes_vf_exp_properties_t.flags");
+struct _zes_vf_util_mem_exp_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    zes_vf_info_mem_type_exp_flags_t memTypeFlags;
+    uint64_t free;
+    uint64_t size;
+    uint64_t timestamp;
+};
+_Static_assert(sizeof(zes_vf_util_mem_exp_t) == 48, "size of zes_vf_util_mem_exp_t");
+_Static_assert(offsetof(zes_vf_util_mem_exp_t, stype) == 0, "offset of zes_vf_util_mem_exp_t.stype");
+_Static_assert(offsetof(zes_vf_util_mem_exp_t, pNext) == 8, "offset of zes_vf_util_mem_exp_t.pNext");
+_Static_assert(offsetof(zes_vf_util_mem_exp_t, memTypeFlags) == 16, "offset of zes_vf_util_mem_exp_t.memTypeFlags");
+_Static_assert(offsetof(zes_vf_util_mem_exp_t, free) == 24, "offset of zes_vf_util_mem_exp_t.free");
+_Static_assert(offsetof(zes_vf_util_mem_exp_t, size) == 32, "offset of zes_vf_util_mem_exp_t.size");
+_Static_assert(offsetof(zes_vf_util_mem_exp_t, timestamp) == 40, "offset of zes_vf_util_mem_exp_t.timestamp");
+struct _zes_vf_util_engine_exp_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    zes_engine_group_t type;
+    uint64_t activeCounterValue;
+    uint64_t samplingCounterValue;
+    uint64_t timestamp;
+};
+_Static_assert(sizeof(zes_vf_util_engine_exp_t) == 48, "size of zes_vf_util_engine_exp_t");
+_Static_assert(offsetof(zes_vf_util_engine_exp_t, stype) == 0, "offset of zes_vf_util_engine_exp_t.stype");
+_Static_assert(offsetof(zes_vf_util_engine_exp_t, pNext) == 8, "offset of zes_vf_util_engine_exp_t.pNext");
+_Static_assert(offsetof(zes_vf_util_engine_exp_t, type) == 16, "offset of zes_vf_util_engine_exp_t.type");
+_Static_assert(offsetof(zes_vf_util_engine_exp_t, activeCounterValue) == 24, "offset of zes_vf_util_engine_exp_t.activeCounterValue");
+_Static_assert(offsetof(zes_vf_util_engine_exp_t, samplingCounterValue) == 32, "offset of zes_vf_util_engine_exp_t.samplingCounterValue");
+_Static_assert(offsetof(zes_vf_util_engine_exp_t, timestamp) == 40, "offset of zes_vf_util_engine_exp_t.timestamp");
+struct _zes_vf_exp_capabilities_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    zes_pci_address_t address;
+    uint32_t vfDeviceMemSize;
+    uint32_t vfID;
+};
+_Static_assert(sizeof(zes_vf_exp_capabilities_t) == 40, "size of zes_vf_exp_capabilities_t");
+_Static_assert(offsetof(zes_vf_exp_capabilities_t, stype) == 0, "offset of zes_vf_exp_capabilities_t.stype");
+_Static_assert(offsetof(zes_vf_exp_capabilities_t, pNext) == 8, "offset of zes_vf_exp_capabilities_t.pNext");
+_Static_assert(offsetof(zes_vf_exp_capabilities_t, address) == 16, "offset of zes_vf_exp_capabilities_t.address");
+_Static_assert(offsetof(zes_vf_exp_capabilities_t, vfDeviceMemSize) == 32, "offset of zes_vf_exp_capabilities_t.vfDeviceMemSize");
+_Static_assert(offsetof(zes_vf_exp_capabilities_t, vfID) == 36, "offset of zes_vf_exp_capabilities_t.vfID");
+struct _zes_vf_exp2_capabilities_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    zes_pci_address_t address;
+    uint64_t vfDeviceMemSize;
+    uint32_t vfID;
+};
+_Static_assert(sizeof(zes_vf_exp2_capabilities_t) == 48, "size of zes_vf_exp2_capabilities_t");
+_Static_assert(offsetof(zes_vf_exp2_capabilities_t, stype) == 0, "offset of zes_vf_exp2_capabilities_t.stype");
+_Static_assert(offsetof(zes_vf_exp2_capabilities_t, pNext) == 8, "offset of zes_vf_exp2_capabilities_t.pNext");
+_Static_assert(offsetof(zes_vf_exp2_capabilities_t, address) == 16, "offset of zes_vf_exp2_capabilities_t.address");
+_Static_assert(offsetof(zes_vf_exp2_capabilities_t, vfDeviceMemSize) == 32, "offset of zes_vf_exp2_capabilities_t.vfDeviceMemSize");
+_Static_assert(offsetof(zes_vf_exp2_capabilities_t, vfID) == 40, "offset of zes_vf_exp2_capabilities_t.vfID");
+struct _zes_vf_util_mem_exp2_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    zes_mem_loc_t vfMemLocation;
+    uint64_t vfMemUtilized;
+};
+_Static_assert(sizeof(zes_vf_util_mem_exp2_t) == 32, "size of zes_vf_util_mem_exp2_t");
+_Static_assert(offsetof(zes_vf_util_mem_exp2_t, stype) == 0, "offset of zes_vf_util_mem_exp2_t.stype");
+_Static_assert(offsetof(zes_vf_util_mem_exp2_t, pNext) == 8, "offset of zes_vf_util_mem_exp2_t.pNext");
+_Static_assert(offsetof(zes_vf_util_mem_exp2_t, vfMemLocation) == 16, "offset of zes_vf_util_mem_exp2_t.vfMemLocation");
+_Static_assert(offsetof(zes_vf_util_mem_exp2_t, vfMemUtilized) == 24, "offset of zes_vf_util_mem_exp2_t.vfMemUtilized");
+struct _zes_vf_util_engine_exp2_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    zes_engine_group_t vfEngineType;
+    uint64_t activeCounterValue;
+    uint64_t samplingCounterValue;
+};
+_Static_assert(sizeof(zes_vf_util_engine_exp2_t) == 40, "size of zes_vf_util_engine_exp2_t");
+_Static_assert(offsetof(zes_vf_util_engine_exp2_t, stype) == 0, "offset of zes_vf_util_engine_exp2_t.stype");
+_Static_assert(offsetof(zes_vf_util_engine_exp2_t, pNext) == 8, "offset of zes_vf_util_engine_exp2_t.pNext");
+_Static_assert(offsetof(zes_vf_util_engine_exp2_t, vfEngineType) == 16, "offset of zes_vf_util_engine_exp2_t.vfEngineType");
+_Static_assert(offsetof(zes_vf_util_engine_exp2_t, activeCounterValue) == 24, "offset of zes_vf_util_engine_exp2_t.activeCounterValue");
+_Static_assert(offsetof(zes_vf_util_engine_exp2_t, samplingCounterValue) == 32, "offset of zes_vf_util_engine_exp2_t.samplingCounterValue");
+struct _zes_device_ecc_default_properties_ext_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    zes_device_ecc_state_t defaultState;
+};
+_Static_assert(sizeof(zes_device_ecc_default_properties_ext_t) == 24, "size of zes_device_ecc_default_properties_ext_t");
+_Static_assert(offsetof(zes_device_ecc_default_properties_ext_t, stype) == 0, "offset of zes_device_ecc_default_properties_ext_t.stype");
+_Static_assert(offsetof(zes_device_ecc_default_properties_ext_t, pNext) == 8, "offset of zes_device_ecc_default_properties_ext_t.pNext");
+_Static_assert(offsetof(zes_device_ecc_default_properties_ext_t, defaultState) == 16, "offset of zes_device_ecc_default_properties_ext_t.defaultState");
+struct _zes_pci_link_speed_downgrade_ext_state_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    ze_bool_t pciLinkSpeedDowngradeStatus;
+};
+_Static_assert(sizeof(zes_pci_link_speed_downgrade_ext_state_t) == 24, "size of zes_pci_link_speed_downgrade_ext_state_t");
+_Static_assert(offsetof(zes_pci_link_speed_downgrade_ext_state_t, stype) == 0, "offset of zes_pci_link_speed_downgrade_ext_state_t.stype");
+_Static_assert(offsetof(zes_pci_link_speed_downgrade_ext_state_t, pNext) == 8, "offset of zes_pci_link_speed_downgrade_ext_state_t.pNext");
+_Static_assert(offsetof(zes_pci_link_speed_downgrade_ext_state_t, pciLinkSpeedDowngradeStatus) == 16, "offset of zes_pci_link_speed_downgrade_ext_state_t.pciLinkSpeedDowngradeStatus");
+struct _zes_pci_link_speed_downgrade_ext_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    ze_bool_t pciLinkSpeedUpdateCapable;
+    int32_t maxPciGenSupported;
+};
+_Static_assert(sizeof(zes_pci_link_speed_downgrade_ext_properties_t) == 24, "size of zes_pci_link_speed_downgrade_ext_properties_t");
+_Static_assert(offsetof(zes_pci_link_speed_downgrade_ext_properties_t, stype) == 0, "offset of zes_pci_link_speed_downgrade_ext_properties_t.stype");
+_Static_assert(offsetof(zes_pci_link_speed_downgrade_ext_properties_t, pNext) == 8, "offset of zes_pci_link_speed_downgrade_ext_properties_t.pNext");
+_Static_assert(offsetof(zes_pci_link_speed_downgrade_ext_properties_t, pciLinkSpeedUpdateCapable) == 16, "offset of zes_pci_link_speed_downgrade_ext_properties_t.pciLinkSpeedUpdateCapable");
+_Static_assert(offsetof(zes_pci_link_speed_downgrade_ext_properties_t, maxPciGenSupported) == 20, "offset of zes_pci_link_speed_downgrade_ext_properties_t.maxPciGenSupported");
+struct _zes_device_ext_state_t {
+    zes_structure_type_t stype;
+    const void* pNext;
+    zes_device_state_ext_flags_t flags;
+};
+_Static_assert(sizeof(zes_device_ext_state_t) == 24, "size of zes_device_ext_state_t");
+_Static_assert(offsetof(zes_device_ext_state_t, stype) == 0, "offset of zes_device_ext_state_t.stype");
+_Static_assert(offsetof(zes_device_ext_state_t, pNext) == 8, "offset of zes_device_ext_state_t.pNext");
+_Static_assert(offsetof(zes_device_ext_state_t, flags) == 16, "offset of zes_device_ext_state_t.flags");
+struct _zes_oem_serial_id_ext_properties_t {
+    zes_structure_type_t stype;
+    void* pNext;
+    uint16_t length;
+    char oemSerialId[1024];
+};
+_Static_assert(sizeof(zes_oem_serial_id_ext_properties_t) == 1048, "size of zes_oem_serial_id_ext_properties_t");
+_Static_assert(offsetof(zes_oem_serial_id_ext_properties_t, stype) == 0, "offset of zes_oem_serial_id_ext_properties_t.stype");
+_Static_assert(offsetof(zes_oem_serial_id_ext_properties_t, pNext) == 8, "offset of zes_oem_serial_id_ext_properties_t.pNext");
+_Static_assert(offsetof(zes_oem_serial_id_ext_properties_t, length) == 16, "offset of zes_oem_serial_id_ext_properties_t.length");
+_Static_assert(offsetof(zes_oem_serial_id_ext_properties_t, oemSerialId) == 18, "offset of zes_oem_serial_id_ext_properties_t.oemSerialId");
 
 ze_result_t zeInit(ze_init_flags_t flags);
 ze_result_t zeDriverGet(uint32_t* pCount, ze_driver_handle_t* phDrivers);
@@ -4001,6 +5827,165 @@ ze_result_t zeCommandListAppendSignalEventWithParameters(ze_command_list_handle_
 ze_result_t zeCommandListAppendWaitOnEventsWithParameters(ze_command_list_handle_t hCommandList, const void* pNext, uint32_t numEvents, ze_event_handle_t* phEvents);
 ze_result_t zeModuleGetDeviceHandle(ze_module_handle_t hModule, ze_device_handle_t* phDevice);
 ze_result_t zeKernelGetModuleHandle(ze_kernel_handle_t hKernel, ze_module_handle_t* phModule);
+ze_result_t zesInit(zes_init_flags_t flags);
+ze_result_t zesDriverGet(uint32_t* pCount, zes_driver_handle_t* phDrivers);
+ze_result_t zesDriverGetExtensionProperties(zes_driver_handle_t hDriver, uint32_t* pCount, zes_driver_extension_properties_t* pExtensionProperties);
+ze_result_t zesDriverGetExtensionFunctionAddress(zes_driver_handle_t hDriver, const char* name, void** ppFunctionAddress);
+ze_result_t zesDeviceGet(zes_driver_handle_t hDriver, uint32_t* pCount, zes_device_handle_t* phDevices);
+ze_result_t zesDeviceGetProperties(zes_device_handle_t hDevice, zes_device_properties_t* pProperties);
+ze_result_t zesDeviceGetState(zes_device_handle_t hDevice, zes_device_state_t* pState);
+ze_result_t zesDeviceReset(zes_device_handle_t hDevice, ze_bool_t force);
+ze_result_t zesDeviceResetExt(zes_device_handle_t hDevice, zes_reset_properties_t* pProperties);
+ze_result_t zesDeviceProcessesGetState(zes_device_handle_t hDevice, uint32_t* pCount, zes_process_state_t* pProcesses);
+ze_result_t zesDevicePciGetProperties(zes_device_handle_t hDevice, zes_pci_properties_t* pProperties);
+ze_result_t zesDevicePciGetState(zes_device_handle_t hDevice, zes_pci_state_t* pState);
+ze_result_t zesDevicePciGetBars(zes_device_handle_t hDevice, uint32_t* pCount, zes_pci_bar_properties_t* pProperties);
+ze_result_t zesDevicePciGetStats(zes_device_handle_t hDevice, zes_pci_stats_t* pStats);
+ze_result_t zesDeviceSetOverclockWaiver(zes_device_handle_t hDevice);
+ze_result_t zesDeviceGetOverclockDomains(zes_device_handle_t hDevice, uint32_t* pOverclockDomains);
+ze_result_t zesDeviceGetOverclockControls(zes_device_handle_t hDevice, zes_overclock_domain_t domainType, uint32_t* pAvailableControls);
+ze_result_t zesDeviceResetOverclockSettings(zes_device_handle_t hDevice, ze_bool_t onShippedState);
+ze_result_t zesDeviceReadOverclockState(zes_device_handle_t hDevice, zes_overclock_mode_t* pOverclockMode, ze_bool_t* pWaiverSetting, ze_bool_t* pOverclockState, zes_pending_action_t* pPendingAction, ze_bool_t* pPendingReset);
+ze_result_t zesDeviceEnumOverclockDomains(zes_device_handle_t hDevice, uint32_t* pCount, zes_overclock_handle_t* phDomainHandle);
+ze_result_t zesOverclockGetDomainProperties(zes_overclock_handle_t hDomainHandle, zes_overclock_properties_t* pDomainProperties);
+ze_result_t zesOverclockGetDomainVFProperties(zes_overclock_handle_t hDomainHandle, zes_vf_property_t* pVFProperties);
+ze_result_t zesOverclockGetDomainControlProperties(zes_overclock_handle_t hDomainHandle, zes_overclock_control_t DomainControl, zes_control_property_t* pControlProperties);
+ze_result_t zesOverclockGetControlCurrentValue(zes_overclock_handle_t hDomainHandle, zes_overclock_control_t DomainControl, double* pValue);
+ze_result_t zesOverclockGetControlPendingValue(zes_overclock_handle_t hDomainHandle, zes_overclock_control_t DomainControl, double* pValue);
+ze_result_t zesOverclockSetControlUserValue(zes_overclock_handle_t hDomainHandle, zes_overclock_control_t DomainControl, double pValue, zes_pending_action_t* pPendingAction);
+ze_result_t zesOverclockGetControlState(zes_overclock_handle_t hDomainHandle, zes_overclock_control_t DomainControl, zes_control_state_t* pControlState, zes_pending_action_t* pPendingAction);
+ze_result_t zesOverclockGetVFPointValues(zes_overclock_handle_t hDomainHandle, zes_vf_type_t VFType, zes_vf_array_type_t VFArrayType, uint32_t PointIndex, uint32_t* PointValue);
+ze_result_t zesOverclockSetVFPointValues(zes_overclock_handle_t hDomainHandle, zes_vf_type_t VFType, uint32_t PointIndex, uint32_t PointValue);
+ze_result_t zesDeviceEnumDiagnosticTestSuites(zes_device_handle_t hDevice, uint32_t* pCount, zes_diag_handle_t* phDiagnostics);
+ze_result_t zesDiagnosticsGetProperties(zes_diag_handle_t hDiagnostics, zes_diag_properties_t* pProperties);
+ze_result_t zesDiagnosticsGetTests(zes_diag_handle_t hDiagnostics, uint32_t* pCount, zes_diag_test_t* pTests);
+ze_result_t zesDiagnosticsRunTests(zes_diag_handle_t hDiagnostics, uint32_t startIndex, uint32_t endIndex, zes_diag_result_t* pResult);
+ze_result_t zesDeviceEccAvailable(zes_device_handle_t hDevice, ze_bool_t* pAvailable);
+ze_result_t zesDeviceEccConfigurable(zes_device_handle_t hDevice, ze_bool_t* pConfigurable);
+ze_result_t zesDeviceGetEccState(zes_device_handle_t hDevice, zes_device_ecc_properties_t* pState);
+ze_result_t zesDeviceSetEccState(zes_device_handle_t hDevice, const zes_device_ecc_desc_t* newState, zes_device_ecc_properties_t* pState);
+ze_result_t zesDeviceEnumEngineGroups(zes_device_handle_t hDevice, uint32_t* pCount, zes_engine_handle_t* phEngine);
+ze_result_t zesEngineGetProperties(zes_engine_handle_t hEngine, zes_engine_properties_t* pProperties);
+ze_result_t zesEngineGetActivity(zes_engine_handle_t hEngine, zes_engine_stats_t* pStats);
+ze_result_t zesDeviceEventRegister(zes_device_handle_t hDevice, zes_event_type_flags_t events);
+ze_result_t zesDriverEventListen(ze_driver_handle_t hDriver, uint32_t timeout, uint32_t count, zes_device_handle_t* phDevices, uint32_t* pNumDeviceEvents, zes_event_type_flags_t* pEvents);
+ze_result_t zesDriverEventListenEx(ze_driver_handle_t hDriver, uint64_t timeout, uint32_t count, zes_device_handle_t* phDevices, uint32_t* pNumDeviceEvents, zes_event_type_flags_t* pEvents);
+ze_result_t zesDeviceEnumFabricPorts(zes_device_handle_t hDevice, uint32_t* pCount, zes_fabric_port_handle_t* phPort);
+ze_result_t zesFabricPortGetProperties(zes_fabric_port_handle_t hPort, zes_fabric_port_properties_t* pProperties);
+ze_result_t zesFabricPortGetLinkType(zes_fabric_port_handle_t hPort, zes_fabric_link_type_t* pLinkType);
+ze_result_t zesFabricPortGetConfig(zes_fabric_port_handle_t hPort, zes_fabric_port_config_t* pConfig);
+ze_result_t zesFabricPortSetConfig(zes_fabric_port_handle_t hPort, const zes_fabric_port_config_t* pConfig);
+ze_result_t zesFabricPortGetState(zes_fabric_port_handle_t hPort, zes_fabric_port_state_t* pState);
+ze_result_t zesFabricPortGetThroughput(zes_fabric_port_handle_t hPort, zes_fabric_port_throughput_t* pThroughput);
+ze_result_t zesFabricPortGetFabricErrorCounters(zes_fabric_port_handle_t hPort, zes_fabric_port_error_counters_t* pErrors);
+ze_result_t zesFabricPortGetMultiPortThroughput(zes_device_handle_t hDevice, uint32_t numPorts, zes_fabric_port_handle_t* phPort, zes_fabric_port_throughput_t** pThroughput);
+ze_result_t zesDeviceEnumFans(zes_device_handle_t hDevice, uint32_t* pCount, zes_fan_handle_t* phFan);
+ze_result_t zesFanGetProperties(zes_fan_handle_t hFan, zes_fan_properties_t* pProperties);
+ze_result_t zesFanGetConfig(zes_fan_handle_t hFan, zes_fan_config_t* pConfig);
+ze_result_t zesFanSetDefaultMode(zes_fan_handle_t hFan);
+ze_result_t zesFanSetFixedSpeedMode(zes_fan_handle_t hFan, const zes_fan_speed_t* speed);
+ze_result_t zesFanSetSpeedTableMode(zes_fan_handle_t hFan, const zes_fan_speed_table_t* speedTable);
+ze_result_t zesFanGetState(zes_fan_handle_t hFan, zes_fan_speed_units_t units, int32_t* pSpeed);
+ze_result_t zesDeviceEnumFirmwares(zes_device_handle_t hDevice, uint32_t* pCount, zes_firmware_handle_t* phFirmware);
+ze_result_t zesFirmwareGetProperties(zes_firmware_handle_t hFirmware, zes_firmware_properties_t* pProperties);
+ze_result_t zesFirmwareFlash(zes_firmware_handle_t hFirmware, void* pImage, uint32_t size);
+ze_result_t zesFirmwareGetFlashProgress(zes_firmware_handle_t hFirmware, uint32_t* pCompletionPercent);
+ze_result_t zesFirmwareGetConsoleLogs(zes_firmware_handle_t hFirmware, size_t* pSize, char* pFirmwareLog);
+ze_result_t zesDeviceEnumFrequencyDomains(zes_device_handle_t hDevice, uint32_t* pCount, zes_freq_handle_t* phFrequency);
+ze_result_t zesFrequencyGetProperties(zes_freq_handle_t hFrequency, zes_freq_properties_t* pProperties);
+ze_result_t zesFrequencyGetAvailableClocks(zes_freq_handle_t hFrequency, uint32_t* pCount, double* phFrequency);
+ze_result_t zesFrequencyGetRange(zes_freq_handle_t hFrequency, zes_freq_range_t* pLimits);
+ze_result_t zesFrequencySetRange(zes_freq_handle_t hFrequency, const zes_freq_range_t* pLimits);
+ze_result_t zesFrequencyGetState(zes_freq_handle_t hFrequency, zes_freq_state_t* pState);
+ze_result_t zesFrequencyGetThrottleTime(zes_freq_handle_t hFrequency, zes_freq_throttle_time_t* pThrottleTime);
+ze_result_t zesFrequencyOcGetCapabilities(zes_freq_handle_t hFrequency, zes_oc_capabilities_t* pOcCapabilities);
+ze_result_t zesFrequencyOcGetFrequencyTarget(zes_freq_handle_t hFrequency, double* pCurrentOcFrequency);
+ze_result_t zesFrequencyOcSetFrequencyTarget(zes_freq_handle_t hFrequency, double CurrentOcFrequency);
+ze_result_t zesFrequencyOcGetVoltageTarget(zes_freq_handle_t hFrequency, double* pCurrentVoltageTarget, double* pCurrentVoltageOffset);
+ze_result_t zesFrequencyOcSetVoltageTarget(zes_freq_handle_t hFrequency, double CurrentVoltageTarget, double CurrentVoltageOffset);
+ze_result_t zesFrequencyOcSetMode(zes_freq_handle_t hFrequency, zes_oc_mode_t CurrentOcMode);
+ze_result_t zesFrequencyOcGetMode(zes_freq_handle_t hFrequency, zes_oc_mode_t* pCurrentOcMode);
+ze_result_t zesFrequencyOcGetIccMax(zes_freq_handle_t hFrequency, double* pOcIccMax);
+ze_result_t zesFrequencyOcSetIccMax(zes_freq_handle_t hFrequency, double ocIccMax);
+ze_result_t zesFrequencyOcGetTjMax(zes_freq_handle_t hFrequency, double* pOcTjMax);
+ze_result_t zesFrequencyOcSetTjMax(zes_freq_handle_t hFrequency, double ocTjMax);
+ze_result_t zesDeviceEnumLeds(zes_device_handle_t hDevice, uint32_t* pCount, zes_led_handle_t* phLed);
+ze_result_t zesLedGetProperties(zes_led_handle_t hLed, zes_led_properties_t* pProperties);
+ze_result_t zesLedGetState(zes_led_handle_t hLed, zes_led_state_t* pState);
+ze_result_t zesLedSetState(zes_led_handle_t hLed, ze_bool_t enable);
+ze_result_t zesLedSetColor(zes_led_handle_t hLed, const zes_led_color_t* pColor);
+ze_result_t zesDeviceEnumMemoryModules(zes_device_handle_t hDevice, uint32_t* pCount, zes_mem_handle_t* phMemory);
+ze_result_t zesMemoryGetProperties(zes_mem_handle_t hMemory, zes_mem_properties_t* pProperties);
+ze_result_t zesMemoryGetState(zes_mem_handle_t hMemory, zes_mem_state_t* pState);
+ze_result_t zesMemoryGetBandwidth(zes_mem_handle_t hMemory, zes_mem_bandwidth_t* pBandwidth);
+ze_result_t zesDeviceEnumPerformanceFactorDomains(zes_device_handle_t hDevice, uint32_t* pCount, zes_perf_handle_t* phPerf);
+ze_result_t zesPerformanceFactorGetProperties(zes_perf_handle_t hPerf, zes_perf_properties_t* pProperties);
+ze_result_t zesPerformanceFactorGetConfig(zes_perf_handle_t hPerf, double* pFactor);
+ze_result_t zesPerformanceFactorSetConfig(zes_perf_handle_t hPerf, double factor);
+ze_result_t zesDeviceEnumPowerDomains(zes_device_handle_t hDevice, uint32_t* pCount, zes_pwr_handle_t* phPower);
+ze_result_t zesDeviceGetCardPowerDomain(zes_device_handle_t hDevice, zes_pwr_handle_t* phPower);
+ze_result_t zesPowerGetProperties(zes_pwr_handle_t hPower, zes_power_properties_t* pProperties);
+ze_result_t zesPowerGetEnergyCounter(zes_pwr_handle_t hPower, zes_power_energy_counter_t* pEnergy);
+ze_result_t zesPowerGetLimits(zes_pwr_handle_t hPower, zes_power_sustained_limit_t* pSustained, zes_power_burst_limit_t* pBurst, zes_power_peak_limit_t* pPeak);
+ze_result_t zesPowerSetLimits(zes_pwr_handle_t hPower, const zes_power_sustained_limit_t* pSustained, const zes_power_burst_limit_t* pBurst, const zes_power_peak_limit_t* pPeak);
+ze_result_t zesPowerGetEnergyThreshold(zes_pwr_handle_t hPower, zes_energy_threshold_t* pThreshold);
+ze_result_t zesPowerSetEnergyThreshold(zes_pwr_handle_t hPower, double threshold);
+ze_result_t zesPowerGetUsage(zes_pwr_handle_t hPower, uint32_t* pInstantPower, uint32_t* pAveragePower);
+ze_result_t zesDeviceEnumPsus(zes_device_handle_t hDevice, uint32_t* pCount, zes_psu_handle_t* phPsu);
+ze_result_t zesPsuGetProperties(zes_psu_handle_t hPsu, zes_psu_properties_t* pProperties);
+ze_result_t zesPsuGetState(zes_psu_handle_t hPsu, zes_psu_state_t* pState);
+ze_result_t zesDeviceEnumRasErrorSets(zes_device_handle_t hDevice, uint32_t* pCount, zes_ras_handle_t* phRas);
+ze_result_t zesRasGetProperties(zes_ras_handle_t hRas, zes_ras_properties_t* pProperties);
+ze_result_t zesRasGetConfig(zes_ras_handle_t hRas, zes_ras_config_t* pConfig);
+ze_result_t zesRasSetConfig(zes_ras_handle_t hRas, const zes_ras_config_t* pConfig);
+ze_result_t zesRasGetState(zes_ras_handle_t hRas, ze_bool_t clear, zes_ras_state_t* pState);
+ze_result_t zesDeviceEnumSchedulers(zes_device_handle_t hDevice, uint32_t* pCount, zes_sched_handle_t* phScheduler);
+ze_result_t zesSchedulerGetProperties(zes_sched_handle_t hScheduler, zes_sched_properties_t* pProperties);
+ze_result_t zesSchedulerGetCurrentMode(zes_sched_handle_t hScheduler, zes_sched_mode_t* pMode);
+ze_result_t zesSchedulerGetTimeoutModeProperties(zes_sched_handle_t hScheduler, ze_bool_t getDefaults, zes_sched_timeout_properties_t* pConfig);
+ze_result_t zesSchedulerGetTimesliceModeProperties(zes_sched_handle_t hScheduler, ze_bool_t getDefaults, zes_sched_timeslice_properties_t* pConfig);
+ze_result_t zesSchedulerSetTimeoutMode(zes_sched_handle_t hScheduler, zes_sched_timeout_properties_t* pProperties, ze_bool_t* pNeedReload);
+ze_result_t zesSchedulerSetTimesliceMode(zes_sched_handle_t hScheduler, zes_sched_timeslice_properties_t* pProperties, ze_bool_t* pNeedReload);
+ze_result_t zesSchedulerSetExclusiveMode(zes_sched_handle_t hScheduler, ze_bool_t* pNeedReload);
+ze_result_t zesSchedulerSetComputeUnitDebugMode(zes_sched_handle_t hScheduler, ze_bool_t* pNeedReload);
+ze_result_t zesDeviceEnumStandbyDomains(zes_device_handle_t hDevice, uint32_t* pCount, zes_standby_handle_t* phStandby);
+ze_result_t zesStandbyGetProperties(zes_standby_handle_t hStandby, zes_standby_properties_t* pProperties);
+ze_result_t zesStandbyGetMode(zes_standby_handle_t hStandby, zes_standby_promo_mode_t* pMode);
+ze_result_t zesStandbySetMode(zes_standby_handle_t hStandby, zes_standby_promo_mode_t mode);
+ze_result_t zesDeviceEnumTemperatureSensors(zes_device_handle_t hDevice, uint32_t* pCount, zes_temp_handle_t* phTemperature);
+ze_result_t zesTemperatureGetProperties(zes_temp_handle_t hTemperature, zes_temp_properties_t* pProperties);
+ze_result_t zesTemperatureGetConfig(zes_temp_handle_t hTemperature, zes_temp_config_t* pConfig);
+ze_result_t zesTemperatureSetConfig(zes_temp_handle_t hTemperature, const zes_temp_config_t* pConfig);
+ze_result_t zesTemperatureGetState(zes_temp_handle_t hTemperature, double* pTemperature);
+ze_result_t zesPowerGetLimitsExt(zes_pwr_handle_t hPower, uint32_t* pCount, zes_power_limit_ext_desc_t* pSustained);
+ze_result_t zesPowerSetLimitsExt(zes_pwr_handle_t hPower, uint32_t* pCount, zes_power_limit_ext_desc_t* pSustained);
+ze_result_t zesPowerGetLimitsExt2(zes_pwr_handle_t hPower, uint32_t* pLimit);
+ze_result_t zesPowerSetLimitsExt2(zes_pwr_handle_t hPower, const uint32_t limit);
+ze_result_t zesEngineGetActivityExt(zes_engine_handle_t hEngine, uint32_t* pCount, zes_engine_stats_t* pStats);
+ze_result_t zesRasGetStateExp(zes_ras_handle_t hRas, uint32_t* pCount, zes_ras_state_exp_t* pState);
+ze_result_t zesRasClearStateExp(zes_ras_handle_t hRas, zes_ras_error_category_exp_t category);
+ze_result_t zesRasGetSupportedCategoriesExp(zes_ras_handle_t hRas, uint32_t* pCount, zes_ras_error_category_exp_t* pCategories);
+ze_result_t zesRasGetStateExp2(zes_ras_handle_t hRas, const uint32_t count, const zes_ras_error_category_exp_t* pCategories, zes_ras_state_exp2_t* pState);
+ze_result_t zesRasGetConfigExp(zes_ras_handle_t hRas, const uint32_t count, zes_ras_config_exp_t* pConfig);
+ze_result_t zesRasSetConfigExp(zes_ras_handle_t hRas, const uint32_t count, const zes_ras_config_exp_t* pConfig);
+ze_result_t zesFirmwareGetSecurityVersionExp(zes_firmware_handle_t hFirmware, char* pVersion);
+ze_result_t zesFirmwareSetSecurityVersionExp(zes_firmware_handle_t hFirmware);
+ze_result_t zesDeviceGetSubDevicePropertiesExp(zes_device_handle_t hDevice, uint32_t* pCount, zes_subdevice_exp_properties_t* pSubdeviceProps);
+ze_result_t zesDriverGetDeviceByUuidExp(zes_driver_handle_t hDriver, zes_uuid_t uuid, zes_device_handle_t* phDevice, ze_bool_t* onSubdevice, uint32_t* subdeviceId);
+ze_result_t zesDeviceEnumActiveVFExp(zes_device_handle_t hDevice, uint32_t* pCount, zes_vf_handle_t* phVFhandle);
+ze_result_t zesVFManagementGetVFPropertiesExp(zes_vf_handle_t hVFhandle, zes_vf_exp_properties_t* pProperties);
+ze_result_t zesVFManagementGetVFMemoryUtilizationExp(zes_vf_handle_t hVFhandle, uint32_t* pCount, zes_vf_util_mem_exp_t* pMemUtil);
+ze_result_t zesVFManagementGetVFEngineUtilizationExp(zes_vf_handle_t hVFhandle, uint32_t* pCount, zes_vf_util_engine_exp_t* pEngineUtil);
+ze_result_t zesVFManagementSetVFTelemetryModeExp(zes_vf_handle_t hVFhandle, zes_vf_info_util_exp_flags_t flags, ze_bool_t enable);
+ze_result_t zesVFManagementSetVFTelemetrySamplingIntervalExp(zes_vf_handle_t hVFhandle, zes_vf_info_util_exp_flags_t flag, uint64_t samplingInterval);
+ze_result_t zesDeviceEnumEnabledVFExp(zes_device_handle_t hDevice, uint32_t* pCount, zes_vf_handle_t* phVFhandle);
+ze_result_t zesVFManagementGetVFCapabilitiesExp(zes_vf_handle_t hVFhandle, zes_vf_exp_capabilities_t* pCapability);
+ze_result_t zesVFManagementGetVFMemoryUtilizationExp2(zes_vf_handle_t hVFhandle, uint32_t* pCount, zes_vf_util_mem_exp2_t* pMemUtil);
+ze_result_t zesVFManagementGetVFEngineUtilizationExp2(zes_vf_handle_t hVFhandle, uint32_t* pCount, zes_vf_util_engine_exp2_t* pEngineUtil);
+ze_result_t zesVFManagementGetVFCapabilitiesExp2(zes_vf_handle_t hVFhandle, zes_vf_exp2_capabilities_t* pCapability);
+ze_result_t zesDevicePciLinkSpeedUpdateExt(zes_device_handle_t hDevice, ze_bool_t shouldDowngrade, zes_device_action_t* pendingAction);
+ze_result_t zesDeviceGetHealthStatusExt(zes_device_handle_t hDevice, zes_device_health_status_ext_t* pHealth);
+ze_result_t zesDeviceSetHealthStatusExt(zes_device_handle_t hDevice, zes_device_health_status_ext_t health);
 
 typedef struct {
     ze_result_t (*pfnCreateExt)(ze_driver_handle_t, const ze_rtas_builder_ext_desc_t*, ze_rtas_builder_ext_handle_t*);
@@ -4325,5 +6310,212 @@ typedef struct {
     ze_device_handle_t (*pfnTranslateIdentifierToDeviceHandle)(uint32_t);
     ze_context_handle_t (*pfnGetDefaultContext)(void);
 } emuzero_zer_Global_table;
+typedef struct {
+    ze_result_t (*pfnInit)(zes_init_flags_t);
+} emuzero_zes_Global_table;
+typedef struct {
+    ze_result_t (*pfnGetProperties)(zes_device_handle_t, zes_device_properties_t*);
+    ze_result_t (*pfnGetState)(zes_device_handle_t, zes_device_state_t*);
+    ze_result_t (*pfnReset)(zes_device_handle_t, ze_bool_t);
+    ze_result_t (*pfnProcessesGetState)(zes_device_handle_t, uint32_t*, zes_process_state_t*);
+    ze_result_t (*pfnPciGetProperties)(zes_device_handle_t, zes_pci_properties_t*);
+    ze_result_t (*pfnPciGetState)(zes_device_handle_t, zes_pci_state_t*);
+    ze_result_t (*pfnPciGetBars)(zes_device_handle_t, uint32_t*, zes_pci_bar_properties_t*);
+    ze_result_t (*pfnPciGetStats)(zes_device_handle_t, zes_pci_stats_t*);
+    ze_result_t (*pfnEnumDiagnosticTestSuites)(zes_device_handle_t, uint32_t*, zes_diag_handle_t*);
+    ze_result_t (*pfnEnumEngineGroups)(zes_device_handle_t, uint32_t*, zes_engine_handle_t*);
+    ze_result_t (*pfnEventRegister)(zes_device_handle_t, zes_event_type_flags_t);
+    ze_result_t (*pfnEnumFabricPorts)(zes_device_handle_t, uint32_t*, zes_fabric_port_handle_t*);
+    ze_result_t (*pfnEnumFans)(zes_device_handle_t, uint32_t*, zes_fan_handle_t*);
+    ze_result_t (*pfnEnumFirmwares)(zes_device_handle_t, uint32_t*, zes_firmware_handle_t*);
+    ze_result_t (*pfnEnumFrequencyDomains)(zes_device_handle_t, uint32_t*, zes_freq_handle_t*);
+    ze_result_t (*pfnEnumLeds)(zes_device_handle_t, uint32_t*, zes_led_handle_t*);
+    ze_result_t (*pfnEnumMemoryModules)(zes_device_handle_t, uint32_t*, zes_mem_handle_t*);
+    ze_result_t (*pfnEnumPerformanceFactorDomains)(zes_device_handle_t, uint32_t*, zes_perf_handle_t*);
+    ze_result_t (*pfnEnumPowerDomains)(zes_device_handle_t, uint32_t*, zes_pwr_handle_t*);
+    ze_result_t (*pfnGetCardPowerDomain)(zes_device_handle_t, zes_pwr_handle_t*);
+    ze_result_t (*pfnEnumPsus)(zes_device_handle_t, uint32_t*, zes_psu_handle_t*);
+    ze_result_t (*pfnEnumRasErrorSets)(zes_device_handle_t, uint32_t*, zes_ras_handle_t*);
+    ze_result_t (*pfnEnumSchedulers)(zes_device_handle_t, uint32_t*, zes_sched_handle_t*);
+    ze_result_t (*pfnEnumStandbyDomains)(zes_device_handle_t, uint32_t*, zes_standby_handle_t*);
+    ze_result_t (*pfnEnumTemperatureSensors)(zes_device_handle_t, uint32_t*, zes_temp_handle_t*);
+    ze_result_t (*pfnEccAvailable)(zes_device_handle_t, ze_bool_t*);
+    ze_result_t (*pfnEccConfigurable)(zes_device_handle_t, ze_bool_t*);
+    ze_result_t (*pfnGetEccState)(zes_device_handle_t, zes_device_ecc_properties_t*);
+    ze_result_t (*pfnSetEccState)(zes_device_handle_t, const zes_device_ecc_desc_t*, zes_device_ecc_properties_t*);
+    ze_result_t (*pfnGet)(zes_driver_handle_t, uint32_t*, zes_device_handle_t*);
+    ze_result_t (*pfnSetOverclockWaiver)(zes_device_handle_t);
+    ze_result_t (*pfnGetOverclockDomains)(zes_device_handle_t, uint32_t*);
+    ze_result_t (*pfnGetOverclockControls)(zes_device_handle_t, zes_overclock_domain_t, uint32_t*);
+    ze_result_t (*pfnResetOverclockSettings)(zes_device_handle_t, ze_bool_t);
+    ze_result_t (*pfnReadOverclockState)(zes_device_handle_t, zes_overclock_mode_t*, ze_bool_t*, ze_bool_t*, zes_pending_action_t*, ze_bool_t*);
+    ze_result_t (*pfnEnumOverclockDomains)(zes_device_handle_t, uint32_t*, zes_overclock_handle_t*);
+    ze_result_t (*pfnResetExt)(zes_device_handle_t, zes_reset_properties_t*);
+    ze_result_t (*pfnPciLinkSpeedUpdateExt)(zes_device_handle_t, ze_bool_t, zes_device_action_t*);
+    ze_result_t (*pfnGetHealthStatusExt)(zes_device_handle_t, zes_device_health_status_ext_t*);
+    ze_result_t (*pfnSetHealthStatusExt)(zes_device_handle_t, zes_device_health_status_ext_t);
+} emuzero_zes_Device_table;
+typedef struct {
+    ze_result_t (*pfnGetSubDevicePropertiesExp)(zes_device_handle_t, uint32_t*, zes_subdevice_exp_properties_t*);
+    ze_result_t (*pfnEnumActiveVFExp)(zes_device_handle_t, uint32_t*, zes_vf_handle_t*);
+    ze_result_t (*pfnEnumEnabledVFExp)(zes_device_handle_t, uint32_t*, zes_vf_handle_t*);
+} emuzero_zes_DeviceExp_table;
+typedef struct {
+    ze_result_t (*pfnEventListen)(ze_driver_handle_t, uint32_t, uint32_t, zes_device_handle_t*, uint32_t*, zes_event_type_flags_t*);
+    ze_result_t (*pfnEventListenEx)(ze_driver_handle_t, uint64_t, uint32_t, zes_device_handle_t*, uint32_t*, zes_event_type_flags_t*);
+    ze_result_t (*pfnGet)(uint32_t*, zes_driver_handle_t*);
+    ze_result_t (*pfnGetExtensionProperties)(zes_driver_handle_t, uint32_t*, zes_driver_extension_properties_t*);
+    ze_result_t (*pfnGetExtensionFunctionAddress)(zes_driver_handle_t, const char*, void**);
+} emuzero_zes_Driver_table;
+typedef struct {
+    ze_result_t (*pfnGetDeviceByUuidExp)(zes_driver_handle_t, zes_uuid_t, zes_device_handle_t*, ze_bool_t*, uint32_t*);
+} emuzero_zes_DriverExp_table;
+typedef struct {
+    ze_result_t (*pfnGetDomainProperties)(zes_overclock_handle_t, zes_overclock_properties_t*);
+    ze_result_t (*pfnGetDomainVFProperties)(zes_overclock_handle_t, zes_vf_property_t*);
+    ze_result_t (*pfnGetDomainControlProperties)(zes_overclock_handle_t, zes_overclock_control_t, zes_control_property_t*);
+    ze_result_t (*pfnGetControlCurrentValue)(zes_overclock_handle_t, zes_overclock_control_t, double*);
+    ze_result_t (*pfnGetControlPendingValue)(zes_overclock_handle_t, zes_overclock_control_t, double*);
+    ze_result_t (*pfnSetControlUserValue)(zes_overclock_handle_t, zes_overclock_control_t, double, zes_pending_action_t*);
+    ze_result_t (*pfnGetControlState)(zes_overclock_handle_t, zes_overclock_control_t, zes_control_state_t*, zes_pending_action_t*);
+    ze_result_t (*pfnGetVFPointValues)(zes_overclock_handle_t, zes_vf_type_t, zes_vf_array_type_t, uint32_t, uint32_t*);
+    ze_result_t (*pfnSetVFPointValues)(zes_overclock_handle_t, zes_vf_type_t, uint32_t, uint32_t);
+} emuzero_zes_Overclock_table;
+typedef struct {
+    ze_result_t (*pfnGetProperties)(zes_sched_handle_t, zes_sched_properties_t*);
+    ze_result_t (*pfnGetCurrentMode)(zes_sched_handle_t, zes_sched_mode_t*);
+    ze_result_t (*pfnGetTimeoutModeProperties)(zes_sched_handle_t, ze_bool_t, zes_sched_timeout_properties_t*);
+    ze_result_t (*pfnGetTimesliceModeProperties)(zes_sched_handle_t, ze_bool_t, zes_sched_timeslice_properties_t*);
+    ze_result_t (*pfnSetTimeoutMode)(zes_sched_handle_t, zes_sched_timeout_properties_t*, ze_bool_t*);
+    ze_result_t (*pfnSetTimesliceMode)(zes_sched_handle_t, zes_sched_timeslice_properties_t*, ze_bool_t*);
+    ze_result_t (*pfnSetExclusiveMode)(zes_sched_handle_t, ze_bool_t*);
+    ze_result_t (*pfnSetComputeUnitDebugMode)(zes_sched_handle_t, ze_bool_t*);
+} emuzero_zes_Scheduler_table;
+typedef struct {
+    ze_result_t (*pfnGetProperties)(zes_perf_handle_t, zes_perf_properties_t*);
+    ze_result_t (*pfnGetConfig)(zes_perf_handle_t, double*);
+    ze_result_t (*pfnSetConfig)(zes_perf_handle_t, double);
+} emuzero_zes_PerformanceFactor_table;
+typedef struct {
+    ze_result_t (*pfnGetProperties)(zes_pwr_handle_t, zes_power_properties_t*);
+    ze_result_t (*pfnGetEnergyCounter)(zes_pwr_handle_t, zes_power_energy_counter_t*);
+    ze_result_t (*pfnGetLimits)(zes_pwr_handle_t, zes_power_sustained_limit_t*, zes_power_burst_limit_t*, zes_power_peak_limit_t*);
+    ze_result_t (*pfnSetLimits)(zes_pwr_handle_t, const zes_power_sustained_limit_t*, const zes_power_burst_limit_t*, const zes_power_peak_limit_t*);
+    ze_result_t (*pfnGetEnergyThreshold)(zes_pwr_handle_t, zes_energy_threshold_t*);
+    ze_result_t (*pfnSetEnergyThreshold)(zes_pwr_handle_t, double);
+    ze_result_t (*pfnGetLimitsExt)(zes_pwr_handle_t, uint32_t*, zes_power_limit_ext_desc_t*);
+    ze_result_t (*pfnSetLimitsExt)(zes_pwr_handle_t, uint32_t*, zes_power_limit_ext_desc_t*);
+    ze_result_t (*pfnGetUsage)(zes_pwr_handle_t, uint32_t*, uint32_t*);
+    ze_result_t (*pfnGetLimitsExt2)(zes_pwr_handle_t, uint32_t*);
+    ze_result_t (*pfnSetLimitsExt2)(zes_pwr_handle_t, const uint32_t);
+} emuzero_zes_Power_table;
+typedef struct {
+    ze_result_t (*pfnGetProperties)(zes_freq_handle_t, zes_freq_properties_t*);
+    ze_result_t (*pfnGetAvailableClocks)(zes_freq_handle_t, uint32_t*, double*);
+    ze_result_t (*pfnGetRange)(zes_freq_handle_t, zes_freq_range_t*);
+    ze_result_t (*pfnSetRange)(zes_freq_handle_t, const zes_freq_range_t*);
+    ze_result_t (*pfnGetState)(zes_freq_handle_t, zes_freq_state_t*);
+    ze_result_t (*pfnGetThrottleTime)(zes_freq_handle_t, zes_freq_throttle_time_t*);
+    ze_result_t (*pfnOcGetCapabilities)(zes_freq_handle_t, zes_oc_capabilities_t*);
+    ze_result_t (*pfnOcGetFrequencyTarget)(zes_freq_handle_t, double*);
+    ze_result_t (*pfnOcSetFrequencyTarget)(zes_freq_handle_t, double);
+    ze_result_t (*pfnOcGetVoltageTarget)(zes_freq_handle_t, double*, double*);
+    ze_result_t (*pfnOcSetVoltageTarget)(zes_freq_handle_t, double, double);
+    ze_result_t (*pfnOcSetMode)(zes_freq_handle_t, zes_oc_mode_t);
+    ze_result_t (*pfnOcGetMode)(zes_freq_handle_t, zes_oc_mode_t*);
+    ze_result_t (*pfnOcGetIccMax)(zes_freq_handle_t, double*);
+    ze_result_t (*pfnOcSetIccMax)(zes_freq_handle_t, double);
+    ze_result_t (*pfnOcGetTjMax)(zes_freq_handle_t, double*);
+    ze_result_t (*pfnOcSetTjMax)(zes_freq_handle_t, double);
+} emuzero_zes_Frequency_table;
+typedef struct {
+    ze_result_t (*pfnGetProperties)(zes_engine_handle_t, zes_engine_properties_t*);
+    ze_result_t (*pfnGetActivity)(zes_engine_handle_t, zes_engine_stats_t*);
+    ze_result_t (*pfnGetActivityExt)(zes_engine_handle_t, uint32_t*, zes_engine_stats_t*);
+} emuzero_zes_Engine_table;
+typedef struct {
+    ze_result_t (*pfnGetProperties)(zes_standby_handle_t, zes_standby_properties_t*);
+    ze_result_t (*pfnGetMode)(zes_standby_handle_t, zes_standby_promo_mode_t*);
+    ze_result_t (*pfnSetMode)(zes_standby_handle_t, zes_standby_promo_mode_t);
+} emuzero_zes_Standby_table;
+typedef struct {
+    ze_result_t (*pfnGetProperties)(zes_firmware_handle_t, zes_firmware_properties_t*);
+    ze_result_t (*pfnFlash)(zes_firmware_handle_t, void*, uint32_t);
+    ze_result_t (*pfnGetFlashProgress)(zes_firmware_handle_t, uint32_t*);
+    ze_result_t (*pfnGetConsoleLogs)(zes_firmware_handle_t, size_t*, char*);
+} emuzero_zes_Firmware_table;
+typedef struct {
+    ze_result_t (*pfnGetSecurityVersionExp)(zes_firmware_handle_t, char*);
+    ze_result_t (*pfnSetSecurityVersionExp)(zes_firmware_handle_t);
+} emuzero_zes_FirmwareExp_table;
+typedef struct {
+    ze_result_t (*pfnGetProperties)(zes_mem_handle_t, zes_mem_properties_t*);
+    ze_result_t (*pfnGetState)(zes_mem_handle_t, zes_mem_state_t*);
+    ze_result_t (*pfnGetBandwidth)(zes_mem_handle_t, zes_mem_bandwidth_t*);
+} emuzero_zes_Memory_table;
+typedef struct {
+    ze_result_t (*pfnGetProperties)(zes_fabric_port_handle_t, zes_fabric_port_properties_t*);
+    ze_result_t (*pfnGetLinkType)(zes_fabric_port_handle_t, zes_fabric_link_type_t*);
+    ze_result_t (*pfnGetConfig)(zes_fabric_port_handle_t, zes_fabric_port_config_t*);
+    ze_result_t (*pfnSetConfig)(zes_fabric_port_handle_t, const zes_fabric_port_config_t*);
+    ze_result_t (*pfnGetState)(zes_fabric_port_handle_t, zes_fabric_port_state_t*);
+    ze_result_t (*pfnGetThroughput)(zes_fabric_port_handle_t, zes_fabric_port_throughput_t*);
+    ze_result_t (*pfnGetFabricErrorCounters)(zes_fabric_port_handle_t, zes_fabric_port_error_counters_t*);
+    ze_result_t (*pfnGetMultiPortThroughput)(zes_device_handle_t, uint32_t, zes_fabric_port_handle_t*, zes_fabric_port_throughput_t**);
+} emuzero_zes_FabricPort_table;
+typedef struct {
+    ze_result_t (*pfnGetProperties)(zes_temp_handle_t, zes_temp_properties_t*);
+    ze_result_t (*pfnGetConfig)(zes_temp_handle_t, zes_temp_config_t*);
+    ze_result_t (*pfnSetConfig)(zes_temp_handle_t, const zes_temp_config_t*);
+    ze_result_t (*pfnGetState)(zes_temp_handle_t, double*);
+} emuzero_zes_Temperature_table;
+typedef struct {
+    ze_result_t (*pfnGetProperties)(zes_psu_handle_t, zes_psu_properties_t*);
+    ze_result_t (*pfnGetState)(zes_psu_handle_t, zes_psu_state_t*);
+} emuzero_zes_Psu_table;
+typedef struct {
+    ze_result_t (*pfnGetProperties)(zes_fan_handle_t, zes_fan_properties_t*);
+    ze_result_t (*pfnGetConfig)(zes_fan_handle_t, zes_fan_config_t*);
+    ze_result_t (*pfnSetDefaultMode)(zes_fan_handle_t);
+    ze_result_t (*pfnSetFixedSpeedMode)(zes_fan_handle_t, const zes_fan_speed_t*);
+    ze_result_t (*pfnSetSpeedTableMode)(zes_fan_handle_t, const zes_fan_speed_table_t*);
+    ze_result_t (*pfnGetState)(zes_fan_handle_t, zes_fan_speed_units_t, int32_t*);
+} emuzero_zes_Fan_table;
+typedef struct {
+    ze_result_t (*pfnGetProperties)(zes_led_handle_t, zes_led_properties_t*);
+    ze_result_t (*pfnGetState)(zes_led_handle_t, zes_led_state_t*);
+    ze_result_t (*pfnSetState)(zes_led_handle_t, ze_bool_t);
+    ze_result_t (*pfnSetColor)(zes_led_handle_t, const zes_led_color_t*);
+} emuzero_zes_Led_table;
+typedef struct {
+    ze_result_t (*pfnGetProperties)(zes_ras_handle_t, zes_ras_properties_t*);
+    ze_result_t (*pfnGetConfig)(zes_ras_handle_t, zes_ras_config_t*);
+    ze_result_t (*pfnSetConfig)(zes_ras_handle_t, const zes_ras_config_t*);
+    ze_result_t (*pfnGetState)(zes_ras_handle_t, ze_bool_t, zes_ras_state_t*);
+} emuzero_zes_Ras_table;
+typedef struct {
+    ze_result_t (*pfnGetStateExp)(zes_ras_handle_t, uint32_t*, zes_ras_state_exp_t*);
+    ze_result_t (*pfnClearStateExp)(zes_ras_handle_t, zes_ras_error_category_exp_t);
+    ze_result_t (*pfnGetSupportedCategoriesExp)(zes_ras_handle_t, uint32_t*, zes_ras_error_category_exp_t*);
+    ze_result_t (*pfnGetStateExp2)(zes_ras_handle_t, const uint32_t, const zes_ras_error_category_exp_t*, zes_ras_state_exp2_t*);
+    ze_result_t (*pfnGetConfigExp)(zes_ras_handle_t, const uint32_t, zes_ras_config_exp_t*);
+    ze_result_t (*pfnSetConfigExp)(zes_ras_handle_t, const uint32_t, const zes_ras_config_exp_t*);
+} emuzero_zes_RasExp_table;
+typedef struct {
+    ze_result_t (*pfnGetProperties)(zes_diag_handle_t, zes_diag_properties_t*);
+    ze_result_t (*pfnGetTests)(zes_diag_handle_t, uint32_t*, zes_diag_test_t*);
+    ze_result_t (*pfnRunTests)(zes_diag_handle_t, uint32_t, uint32_t, zes_diag_result_t*);
+} emuzero_zes_Diagnostics_table;
+typedef struct {
+    ze_result_t (*pfnGetVFPropertiesExp)(zes_vf_handle_t, zes_vf_exp_properties_t*);
+    ze_result_t (*pfnGetVFMemoryUtilizationExp)(zes_vf_handle_t, uint32_t*, zes_vf_util_mem_exp_t*);
+    ze_result_t (*pfnGetVFEngineUtilizationExp)(zes_vf_handle_t, uint32_t*, zes_vf_util_engine_exp_t*);
+    ze_result_t (*pfnSetVFTelemetryModeExp)(zes_vf_handle_t, zes_vf_info_util_exp_flags_t, ze_bool_t);
+    ze_result_t (*pfnSetVFTelemetrySamplingIntervalExp)(zes_vf_handle_t, zes_vf_info_util_exp_flags_t, uint64_t);
+    ze_result_t (*pfnGetVFCapabilitiesExp)(zes_vf_handle_t, zes_vf_exp_capabilities_t*);
+    ze_result_t (*pfnGetVFMemoryUtilizationExp2)(zes_vf_handle_t, uint32_t*, zes_vf_util_mem_exp2_t*);
+    ze_result_t (*pfnGetVFEngineUtilizationExp2)(zes_vf_handle_t, uint32_t*, zes_vf_util_engine_exp2_t*);
+    ze_result_t (*pfnGetVFCapabilitiesExp2)(zes_vf_handle_t, zes_vf_exp2_capabilities_t*);
+} emuzero_zes_VFManagementExp_table;
 
 #endif /* EMUZERO_LEVEL_ZERO_H */

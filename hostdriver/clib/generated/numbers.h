@@ -51,6 +51,23 @@ enum {
     EMUZERO_TYPE_ze_rtas_builder_ext_handle_t = 21,
     EMUZERO_TYPE_ze_rtas_parallel_operation_ext_handle_t = 22,
     EMUZERO_TYPE_ze_executable_graph_handle_t = 23,
+    EMUZERO_TYPE_zes_sched_handle_t = 24,
+    EMUZERO_TYPE_zes_perf_handle_t = 25,
+    EMUZERO_TYPE_zes_pwr_handle_t = 26,
+    EMUZERO_TYPE_zes_freq_handle_t = 27,
+    EMUZERO_TYPE_zes_engine_handle_t = 28,
+    EMUZERO_TYPE_zes_standby_handle_t = 29,
+    EMUZERO_TYPE_zes_firmware_handle_t = 30,
+    EMUZERO_TYPE_zes_mem_handle_t = 31,
+    EMUZERO_TYPE_zes_fabric_port_handle_t = 32,
+    EMUZERO_TYPE_zes_temp_handle_t = 33,
+    EMUZERO_TYPE_zes_psu_handle_t = 34,
+    EMUZERO_TYPE_zes_fan_handle_t = 35,
+    EMUZERO_TYPE_zes_led_handle_t = 36,
+    EMUZERO_TYPE_zes_ras_handle_t = 37,
+    EMUZERO_TYPE_zes_diag_handle_t = 38,
+    EMUZERO_TYPE_zes_overclock_handle_t = 39,
+    EMUZERO_TYPE_zes_vf_handle_t = 40,
 };
 
 /* Numbers of functions that local.c may have to call. */
