@@ -37,16 +37,24 @@ class Structure:
         """The specification's name, empty for an unknown one."""
         return "" if self.spec is None else self.spec.name
 
+    def blob(self, name: str) -> bytes:
+        """Return a member that is text, array or structure.
+
+        Raises:
+            KeyError: there is no such member.
+        """
+        value = self.values[name]
+        if isinstance(value, int):
+            raise KeyError(f"{self.name}.{name} is a number")
+        return value
+
     def inside(self, name: str, kind: str) -> Structure:
         """Return a member that is a structure itself; its chain is not followed.
 
         Raises:
             KeyError: there is no such member.
         """
-        data = self.values[name]
-        if isinstance(data, int):
-            raise KeyError(f"{self.name}.{name} is a number, no {kind}")
-        spec = interface().structures[kind]
+        data, spec = self.blob(name), interface().structures[kind]
         return _parse(spec, data, _tag_of(spec, data))
 
     def put_inside(self, name: str, structure: Structure) -> None:
@@ -55,9 +63,9 @@ class Structure:
         Raises:
             KeyError: there is no such member.
         """
-        data, spec = self.values[name], structure.spec
-        if isinstance(data, int) or spec is None:
-            raise KeyError(f"{self.name}.{name} is no {structure.name}")
+        data, spec = self.blob(name), structure.spec
+        if spec is None:
+            raise KeyError(f"a structure of tag {structure.stype:#x} is unknown")
         kept = _TAGGED if spec.is_tagged else 0
         self.values[name] = data[:kept] + _build(spec, structure.values)[kept:]
 

@@ -1,5 +1,6 @@
 #include "call.h"
 
+#include "callbacks.h"
 #include "channel.h"
 #include "handles.h"
 #include "marshal.h"
@@ -76,6 +77,22 @@ static ze_result_t carry_out(emuzero_slot *slot, const emuzero_function *functio
     return (ze_result_t)slot->header->result;
 }
 
+static bool is_freed_pointer(const emuzero_param *param)
+{
+    return param->flags & EMUZERO_RELEASES && param->kind == EMUZERO_KIND_VALUE;
+}
+
+/* Take what programs want to be told of when memory is freed, before anybody else can have its
+ * address. */
+static emuzero_callback *take_callbacks(const emuzero_function *function,
+                                        const uint64_t *arguments)
+{
+    for (int index = 0; index < function->param_count; index++)
+        if (is_freed_pointer(&function->params[index]))
+            return emuzero_take_callbacks(arguments[index]);
+    return NULL;
+}
+
 static void drop_released(const emuzero_function *function, const uint64_t *arguments)
 {
     for (int index = 0; index < function->param_count; index++)
@@ -93,6 +110,7 @@ static void clear_pointers(const emuzero_function *function, const uint64_t *arg
 
 static ze_result_t call(const emuzero_function *function, const uint64_t *arguments)
 {
+    emuzero_callback *callbacks;
     emuzero_slot slot;
     ze_result_t result = check(function, arguments);
 
@@ -105,6 +123,7 @@ static ze_result_t call(const emuzero_function *function, const uint64_t *argume
     result = emuzero_connect();
     if (result != ZE_RESULT_SUCCESS)
         return result;
+    callbacks = take_callbacks(function, arguments);
     slot = emuzero_take_slot();
     result = emuzero_put_arguments(&slot, function, arguments);
     if (result == ZE_RESULT_SUCCESS)
@@ -114,6 +133,7 @@ static ze_result_t call(const emuzero_function *function, const uint64_t *argume
     emuzero_give_slot(&slot);
     if (result == ZE_RESULT_SUCCESS)
         drop_released(function, arguments);
+    emuzero_finish_callbacks(callbacks, result == ZE_RESULT_SUCCESS);
     return result;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "address_space.h"
+#include "callbacks.h"
 #include "connection.h"
 #include "exports.h"
 #include "handles.h"
@@ -60,10 +61,12 @@ static void lock_all(void)
     pthread_mutex_lock(&socket_lock);
     emuzero_lock_handles();
     emuzero_lock_exports();
+    emuzero_lock_callbacks();
 }
 
 static void unlock_all(void)
 {
+    emuzero_unlock_callbacks();
     emuzero_unlock_exports();
     emuzero_unlock_handles();
     pthread_mutex_unlock(&socket_lock);
@@ -78,6 +81,7 @@ static void begin_as_child(void)
     taken = 0;
     emuzero_close_connection(&connection);
     emuzero_forget_addresses();
+    emuzero_forget_callbacks();
 }
 
 static void make_state(void)

@@ -4,6 +4,7 @@
 #include "call.h"
 #include "channel.h"
 #include "handles.h"
+#include "tables.h"
 
 enum { THE_DRIVER = 1, DEFAULT_CONTEXT = 1, GPU = ZE_INIT_DRIVER_TYPE_FLAG_GPU };
 
@@ -96,8 +97,10 @@ EMUZERO_EXPORT ze_result_t zeDriverGetExtensionFunctionAddress(ze_driver_handle_
         return ZE_RESULT_ERROR_INVALID_ARGUMENT;
     if (name == NULL || ppFunctionAddress == NULL)
         return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
-    *ppFunctionAddress = NULL;
-    emuzero_set_error("%s is no extension function of this driver", name);
+    *ppFunctionAddress = emuzero_find_function(name);
+    if (*ppFunctionAddress != NULL)
+        return ZE_RESULT_SUCCESS;
+    emuzero_set_error("%.200s is no function that this driver serves", name);
     return ZE_RESULT_ERROR_INVALID_ARGUMENT;
 }
 

@@ -1,5 +1,8 @@
 #include "tables.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 ze_result_t emuzero_fill_table(ze_api_version_t version, void *table, const void *ours,
                                const uint32_t *since, size_t slot_count)
 {
@@ -14,4 +17,17 @@ ze_result_t emuzero_fill_table(ze_api_version_t version, void *table, const void
         if (since[slot] <= (uint32_t)version)
             theirs[slot] = functions[slot];
     return ZE_RESULT_SUCCESS;
+}
+
+static int compare_names(const void *name, const void *item)
+{
+    return strcmp(name, ((const emuzero_named *)item)->name);
+}
+
+void *emuzero_find_function(const char *name)
+{
+    const emuzero_named *found =
+        bsearch(name, emuzero_names, emuzero_name_count, sizeof(*found), compare_names);
+
+    return found == NULL ? NULL : (void *)(uintptr_t)found->function;
 }

@@ -114,6 +114,8 @@ class DriverState:
     """Addresses of memory that was freed while work used it."""
     leaving: list[Allocation] = field(default_factory=list[Allocation])
     """Memory that was freed while a backlog named it; it goes when the devices have all of that."""
+    host_pointers: IntervalMap[None] = field(default_factory=IntervalMap[None])
+    """Memory of the application that it made known beforehand."""
     imports: IntervalMap[Import] = field(default_factory=IntervalMap[Import])
     exports: ExportTable = field(default_factory=ExportTable)
     physical: dict[int, PhysicalObject] = field(default_factory=dict[int, PhysicalObject])

@@ -14,6 +14,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 CORE: Final = ROOT / "firmware" / "facts" / "level_zero.json"
 SYSMAN: Final = ROOT / "firmware" / "facts" / "level_zero_sysman.json"
 ANNOTATIONS: Final = ROOT / "hostdriver" / "clib" / "annotations.toml"
+VENDOR: Final = ROOT / "hostdriver" / "clib" / "vendor.toml"
 
 SCALARS: Final = {
     "char": 1,
@@ -163,13 +164,31 @@ def family_of(name: str) -> str:
 
 
 def _merged() -> dict[str, Any]:
-    """Return the facts of core and management as one: numbers of the core come first."""
+    """Return the facts of core, management and vendor as one: numbers of the core come first."""
     facts: dict[str, Any] = json.loads(CORE.read_text(encoding="utf-8"))
     sysman: dict[str, Any] = json.loads(SYSMAN.read_text(encoding="utf-8"))
     for key in ("typedefs", "enums", "structs", "functions"):
         facts[key] |= sysman[key]
     facts["handles"] = [*facts["handles"], *sysman["handles"]]
+    vendor: dict[str, Any] = tomllib.loads(VENDOR.read_text(encoding="utf-8"))
+    facts["callbacks"] |= vendor["callbacks"]
+    facts["structs"] |= vendor["structs"]
+    facts["functions"] |= {
+        name: _of_vendor(item) for name, item in sorted(vendor["functions"].items())
+    }
     return facts
+
+
+def _of_vendor(item: dict[str, Any]) -> dict[str, Any]:
+    """Return a function without a table in the form of the facts."""
+    conditions = [f"nullptr == {name}" for name in item["not_null"]]
+    return {
+        "ddi_table": "",
+        "order_in_table": 0,
+        "added_in_version": "1.0",
+        "params": item["params"],
+        "returns": {"ZE_RESULT_ERROR_INVALID_NULL_POINTER": conditions},
+    }
 
 
 def split_array(ctype: str) -> tuple[str, str]:

@@ -51,7 +51,8 @@ def numbers_header(facts: Facts) -> str:
 
 def getters_source(facts: Facts) -> str:
     """Return the exported functions that fill a caller's table, and our own complete tables."""
-    return "".join([MARK, '#include "../tables.h"\n\n', *_getters(facts), *_containers(facts)])
+    parts = [MARK, '#include "../tables.h"\n\n', *_getters(facts), *_containers(facts)]
+    return "".join([*parts, *_names(facts)])
 
 
 def _structures(facts: Facts) -> Iterator[str]:
@@ -178,3 +179,11 @@ def _containers(facts: Facts) -> Iterator[str]:
             if getter in facts.tables:
                 yield f"    .{field.name} = &our_{table_type(getter)},\n"
         yield "};\n\n"
+
+
+def _names(facts: Facts) -> Iterator[str]:
+    """Yield the functions that are served by name, in the order of their names."""
+    served = sorted({*facts.implemented, *facts.annotations["hand_written"]})
+    yield "const emuzero_named emuzero_names[] = {\n"
+    yield "".join(f'    {{"{name}", (void (*)(void)){name}}},\n' for name in served)
+    yield f"}};\n\nconst size_t emuzero_name_count = {len(served)};\n"

@@ -16,6 +16,7 @@ from hostdriver.channel.calls import (
     memory,
     sharing,
     sysman,
+    vendor,
     virtual,
 )
 
@@ -41,6 +42,7 @@ _HANDLERS: dict[str, Handler] = {
     **counting.HANDLERS,
     **fences.HANDLERS,
     **sysman.HANDLERS,
+    **vendor.HANDLERS,
 }
 
 

@@ -282,6 +282,7 @@ const emuzero_structure emuzero_structures[] = {
     {24, 1, 0, 1}, /* zes_pci_link_speed_downgrade_ext_properties_t */
     {24, 1, 0, 1}, /* zes_device_ext_state_t */
     {1048, 1, 0, 1}, /* zes_oem_serial_id_ext_properties_t */
+    {32, 1, 0, 0}, /* zex_memory_free_callback_ext_desc_t */
 };
 
 const emuzero_tag emuzero_tags[] = {
@@ -2535,6 +2536,39 @@ static const emuzero_param params_zesDeviceSetHealthStatusExt[] = {
     {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* health */
 };
+static const emuzero_param params_zexDriverGetHostPointerBaseAddress[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 1, 65535, 8}, /* hDriver */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* ptr */
+    {EMUZERO_KIND_VALUE_OUT, 2, 255, 0, 65535, 8}, /* baseAddress */
+};
+static const emuzero_param params_zexDriverImportExternalPointer[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 1, 65535, 8}, /* hDriver */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* ptr */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* size */
+};
+static const emuzero_param params_zexDriverReleaseImportedPointer[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 1, 65535, 8}, /* hDriver */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* ptr */
+};
+static const emuzero_param params_zexMemFreeRegisterCallbackExt[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 3, 65535, 8}, /* hContext */
+    {EMUZERO_KIND_STRUCTURE, 2, 255, 0, 279, 32}, /* hFreeCallbackDesc */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* ptr */
+};
+static const emuzero_param params_zexMemGetIpcHandles[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 3, 65535, 8}, /* hContext */
+    {EMUZERO_KIND_VALUE, 0, 255, 0, 65535, 8}, /* ptr */
+    {EMUZERO_KIND_VALUE_INOUT, 0, 255, 0, 65535, 4}, /* numIpcHandles */
+    {EMUZERO_KIND_STRUCTURES_OUT, 2, 2, 0, 0, 64}, /* pIpcHandles */
+};
+static const emuzero_param params_zexMemOpenIpcHandles[] = {
+    {EMUZERO_KIND_HANDLE, 0, 255, 3, 65535, 8}, /* hContext */
+    {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* numIpcHandles */
+    {EMUZERO_KIND_STRUCTURES, 0, 2, 0, 0, 64}, /* pIpcHandles */
+    {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* flags */
+    {EMUZERO_KIND_VALUE_OUT, 4, 255, 0, 65535, 8}, /* pptr */
+};
 
 const emuzero_function emuzero_functions[] = {
     {"zeInit", params_zeInit, 0, 1, 0},
@@ -2953,6 +2987,12 @@ const emuzero_function emuzero_functions[] = {
     {"zesDevicePciLinkSpeedUpdateExt", params_zesDevicePciLinkSpeedUpdateExt, 413, 3, 0},
     {"zesDeviceGetHealthStatusExt", params_zesDeviceGetHealthStatusExt, 414, 2, 0},
     {"zesDeviceSetHealthStatusExt", params_zesDeviceSetHealthStatusExt, 415, 2, 0},
+    {"zexDriverGetHostPointerBaseAddress", params_zexDriverGetHostPointerBaseAddress, 416, 3, 1},
+    {"zexDriverImportExternalPointer", params_zexDriverImportExternalPointer, 417, 3, 1},
+    {"zexDriverReleaseImportedPointer", params_zexDriverReleaseImportedPointer, 418, 2, 1},
+    {"zexMemFreeRegisterCallbackExt", params_zexMemFreeRegisterCallbackExt, 419, 3, 0},
+    {"zexMemGetIpcHandles", params_zexMemGetIpcHandles, 420, 4, 1},
+    {"zexMemOpenIpcHandles", params_zexMemOpenIpcHandles, 421, 6, 1},
 };
 
 EMUZERO_EXPORT ze_result_t zeDriverGetApiVersion(ze_driver_handle_t hDriver, ze_api_version_t* version)
@@ -5805,5 +5845,40 @@ EMUZERO_EXPORT ze_result_t zesDeviceSetHealthStatusExt(zes_device_handle_t hDevi
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)health};
 
     return emuzero_call(&emuzero_functions[415], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zexDriverGetHostPointerBaseAddress(ze_driver_handle_t hDriver, void* ptr, void** baseAddress)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDriver, (uint64_t)(uintptr_t)ptr, (uint64_t)(uintptr_t)baseAddress};
+
+    return emuzero_call(&emuzero_functions[416], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zexDriverImportExternalPointer(ze_driver_handle_t hDriver, void* ptr, size_t size)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDriver, (uint64_t)(uintptr_t)ptr, (uint64_t)(uintptr_t)size};
+
+    return emuzero_call(&emuzero_functions[417], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zexDriverReleaseImportedPointer(ze_driver_handle_t hDriver, void* ptr)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDriver, (uint64_t)(uintptr_t)ptr};
+
+    return emuzero_call(&emuzero_functions[418], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zexMemGetIpcHandles(ze_context_handle_t hContext, const void* ptr, uint32_t* numIpcHandles, ze_ipc_mem_handle_t* pIpcHandles)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hContext, (uint64_t)(uintptr_t)ptr, (uint64_t)(uintptr_t)numIpcHandles, (uint64_t)(uintptr_t)pIpcHandles};
+
+    return emuzero_call(&emuzero_functions[420], arguments);
+}
+
+EMUZERO_EXPORT ze_result_t zexMemOpenIpcHandles(ze_context_handle_t hContext, ze_device_handle_t hDevice, uint32_t numIpcHandles, ze_ipc_mem_handle_t* pIpcHandles, ze_ipc_memory_flags_t flags, void** pptr)
+{
+    const uint64_t arguments[] = {(uint64_t)(uintptr_t)hContext, (uint64_t)(uintptr_t)hDevice, (uint64_t)(uintptr_t)numIpcHandles, (uint64_t)(uintptr_t)pIpcHandles, (uint64_t)(uintptr_t)flags, (uint64_t)(uintptr_t)pptr};
+
+    return emuzero_call(&emuzero_functions[421], arguments);
 }
 

@@ -2099,6 +2099,7 @@ typedef struct _zes_pci_link_speed_downgrade_ext_state_t zes_pci_link_speed_down
 typedef struct _zes_pci_link_speed_downgrade_ext_properties_t zes_pci_link_speed_downgrade_ext_properties_t;
 typedef struct _zes_device_ext_state_t zes_device_ext_state_t;
 typedef struct _zes_oem_serial_id_ext_properties_t zes_oem_serial_id_ext_properties_t;
+typedef struct _zex_memory_free_callback_ext_desc_t zex_memory_free_callback_ext_desc_t;
 
 typedef uint8_t ze_bool_t;
 typedef uint32_t ze_external_memory_type_flags_t;
@@ -2197,6 +2198,7 @@ typedef void (*zex_mem_graph_free_callback_fn_t)(void* pUserData);
 typedef void (*ze_host_function_callback_t)(void* pUserData);
 typedef void (*zel_loader_teardown_callback_t)(void);
 typedef void (*zel_application_teardown_callback_t)(uint32_t index);
+typedef void (*zex_mem_free_callback_fn_t)(void* pUserData);
 
 struct _ze_ipc_mem_handle_t {
     char data[64];
@@ -5569,6 +5571,17 @@ _Static_assert(offsetof(zes_oem_serial_id_ext_properties_t, stype) == 0, "offset
 _Static_assert(offsetof(zes_oem_serial_id_ext_properties_t, pNext) == 8, "offset of zes_oem_serial_id_ext_properties_t.pNext");
 _Static_assert(offsetof(zes_oem_serial_id_ext_properties_t, length) == 16, "offset of zes_oem_serial_id_ext_properties_t.length");
 _Static_assert(offsetof(zes_oem_serial_id_ext_properties_t, oemSerialId) == 18, "offset of zes_oem_serial_id_ext_properties_t.oemSerialId");
+struct _zex_memory_free_callback_ext_desc_t {
+    uint32_t stype;
+    const void* pNext;
+    zex_mem_free_callback_fn_t pfnCallback;
+    void* pUserData;
+};
+_Static_assert(sizeof(zex_memory_free_callback_ext_desc_t) == 32, "size of zex_memory_free_callback_ext_desc_t");
+_Static_assert(offsetof(zex_memory_free_callback_ext_desc_t, stype) == 0, "offset of zex_memory_free_callback_ext_desc_t.stype");
+_Static_assert(offsetof(zex_memory_free_callback_ext_desc_t, pNext) == 8, "offset of zex_memory_free_callback_ext_desc_t.pNext");
+_Static_assert(offsetof(zex_memory_free_callback_ext_desc_t, pfnCallback) == 16, "offset of zex_memory_free_callback_ext_desc_t.pfnCallback");
+_Static_assert(offsetof(zex_memory_free_callback_ext_desc_t, pUserData) == 24, "offset of zex_memory_free_callback_ext_desc_t.pUserData");
 
 ze_result_t zeInit(ze_init_flags_t flags);
 ze_result_t zeDriverGet(uint32_t* pCount, ze_driver_handle_t* phDrivers);
@@ -5986,6 +5999,12 @@ ze_result_t zesVFManagementGetVFCapabilitiesExp2(zes_vf_handle_t hVFhandle, zes_
 ze_result_t zesDevicePciLinkSpeedUpdateExt(zes_device_handle_t hDevice, ze_bool_t shouldDowngrade, zes_device_action_t* pendingAction);
 ze_result_t zesDeviceGetHealthStatusExt(zes_device_handle_t hDevice, zes_device_health_status_ext_t* pHealth);
 ze_result_t zesDeviceSetHealthStatusExt(zes_device_handle_t hDevice, zes_device_health_status_ext_t health);
+ze_result_t zexDriverGetHostPointerBaseAddress(ze_driver_handle_t hDriver, void* ptr, void** baseAddress);
+ze_result_t zexDriverImportExternalPointer(ze_driver_handle_t hDriver, void* ptr, size_t size);
+ze_result_t zexDriverReleaseImportedPointer(ze_driver_handle_t hDriver, void* ptr);
+ze_result_t zexMemFreeRegisterCallbackExt(ze_context_handle_t hContext, zex_memory_free_callback_ext_desc_t* hFreeCallbackDesc, void* ptr);
+ze_result_t zexMemGetIpcHandles(ze_context_handle_t hContext, const void* ptr, uint32_t* numIpcHandles, ze_ipc_mem_handle_t* pIpcHandles);
+ze_result_t zexMemOpenIpcHandles(ze_context_handle_t hContext, ze_device_handle_t hDevice, uint32_t numIpcHandles, ze_ipc_mem_handle_t* pIpcHandles, ze_ipc_memory_flags_t flags, void** pptr);
 
 typedef struct {
     ze_result_t (*pfnCreateExt)(ze_driver_handle_t, const ze_rtas_builder_ext_desc_t*, ze_rtas_builder_ext_handle_t*);
