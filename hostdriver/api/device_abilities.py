@@ -140,14 +140,24 @@ def pci_properties(device: DeviceState) -> PciExtProperties:
     return PciExtProperties(address=address, max_speed=PciSpeed())
 
 
+async def check_status(index: int) -> None:
+    """Do nothing for a device that serves this process.
+
+    Raises:
+        ZeError: it is lost, or serves this process no more.
+    """
+    try:
+        await device_statistics(index)
+    except Refusal as refusal:
+        raise failed(refusal, f"device {index} does not tell how it is") from refusal
+
+
 async def get_status(index: int) -> ZeResult:
     """Return SUCCESS, or DEVICE_LOST for a device that serves this process no more."""
     try:
-        await device_statistics(index)
+        await check_status(index)
     except ZeError as error:
         return error.result
-    except Refusal as refusal:
-        return failed(refusal, "status").result
     return ZeResult.ZE_RESULT_SUCCESS
 
 

@@ -51,6 +51,10 @@ class Arguments:
         pointer, number = self._many(name, int)
         return pointer, number or None
 
+    def subject(self) -> int | None:
+        """Return the number of the handle that comes first, whatever its name; None for null."""
+        return self.handle(self.spec.params[0].name)
+
     def blob(self, name: str) -> bytes:
         """Return bytes: a structure by value, a text, or memory of the program."""
         return self._one(name, bytes)

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hostdriver.channel.seen import DeviceRecord
-    from hostdriver.core.results import ZeResult
 
 ThingT = TypeVar("ThingT")
 DEFAULT_CONTEXT: Final = 1
@@ -39,13 +38,11 @@ class Names:
     names nothing.
     """
 
-    __slots__ = ("_last", "_objects", "devices", "result")
+    __slots__ = ("_last", "_objects", "devices")
 
     def __init__(self) -> None:
         self.devices: dict[int, DeviceRecord] = {}
         """Devices that the program sees, by number; set when it begins."""
-        self.result: ZeResult | None = None
-        """Result of the call under way that is neither success nor an error."""
         self._last = DEFAULT_CONTEXT
         self._objects: dict[tuple[type[object], int], object] = {}
 

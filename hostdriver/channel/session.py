@@ -304,7 +304,5 @@ class Session:
             text = self.state.note
         if self.state is not None:
             self.state.note = ""
-        if self.names.result is not None:
-            result, self.names.result = self.names.result, None
         encoded = text.encode()[:_MOST_TEXT]
         self._slots.put(slot, MessageKind.REPLY, 0, data, int(result), encoded)

@@ -51,7 +51,7 @@ async def _synchronize_queue(state: DriverState, names: Names, call: Arguments) 
 
 
 async def _tell_queue(_: DriverState, names: Names, call: Arguments) -> None:
-    desc = names.need(QueueRecord, call.handle("hCommandQueue")).desc
+    desc = names.need(QueueRecord, call.subject()).desc
     name, value = {
         "zeCommandQueueGetFlags": ("pFlags", desc.flags),
         "zeCommandQueueGetIndex": ("pIndex", desc.index),
@@ -129,9 +129,9 @@ async def _tell_immediate(_: DriverState, names: Names, call: Arguments) -> None
 
 
 def _list(names: Names, call: Arguments) -> ListRecord:
-    number = call.handle("hCommandList")
+    number = call.subject()
     if number is None:
-        raise null_handle("hCommandList")
+        raise null_handle(call.spec.params[0].name)
     return names.need(ListRecord, number)
 
 

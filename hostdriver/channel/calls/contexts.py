@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from hostdriver.api.device_abilities import get_status
+from hostdriver.api.device_abilities import check_status
 from hostdriver.api.structures import ContextDesc
 from hostdriver.api.validation import check_flags
 from hostdriver.channel.convert import descriptor
 from hostdriver.channel.names import ContextRecord
 from hostdriver.core.commandqueues_uses import count_unfinished
 from hostdriver.core.enums import ContextFlags
-from hostdriver.core.failures import in_use, invalid_size
-from hostdriver.core.results import ZeResult
+from hostdriver.core.failures import device_lost, in_use, invalid_size
 
 if TYPE_CHECKING:
     from hostdriver.channel.arguments import Arguments
@@ -42,11 +41,9 @@ async def _destroy(state: DriverState, names: Names, call: Arguments) -> None:
 async def _get_status(_: DriverState, names: Names, call: Arguments) -> None:
     context = names.need(ContextRecord, call.handle("hContext"))
     if context.faulted:
-        names.result = ZeResult.ZE_RESULT_ERROR_DEVICE_LOST
+        raise device_lost(context.faulted)
     for index in context.devices:
-        status = await get_status(index)
-        if status is not ZeResult.ZE_RESULT_SUCCESS:
-            names.result = status
+        await check_status(index)
 
 
 async def _system_barrier(_: DriverState, names: Names, call: Arguments) -> None:

@@ -12,7 +12,6 @@ from hostdriver.api.device_structures import DeviceImageProperties
 from hostdriver.api.queue_groups import queue_groups
 from hostdriver.channel.convert import fill, requested
 from hostdriver.core.events import COPY_PARTS, COUNTER_MAX
-from hostdriver.core.results import ZeResult
 from hostdriver.core.structure_types import StructureType
 
 if TYPE_CHECKING:
@@ -116,9 +115,7 @@ async def _get_pci_properties(state: DriverState, names: Names, call: Arguments)
 
 
 async def _get_status(_: DriverState, names: Names, call: Arguments) -> None:
-    status = await device_abilities.get_status(names.record(call.handle("hDevice")).device)
-    if status is not ZeResult.ZE_RESULT_SUCCESS:
-        names.result = status
+    await device_abilities.check_status(names.record(call.handle("hDevice")).device)
 
 
 async def _get_global_timestamps(_: DriverState, names: Names, call: Arguments) -> None:
