@@ -87,6 +87,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_hashes_on_the_screen_are_those_of_the_files(folder: Path) -> None:
     ended = demo(folder)
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 MOST_LINES = 100
 PAGE = Path(__file__).parents[2] / "docs" / "examples" / "README.md"
+QUICK = {"range_export", "two_processes", "unit_test"}
+"""Those that run by default, each in a process."""
 FILES = sorted(path for path in EXAMPLES.glob("*.py") if path.name != "__init__.py")
 
 
@@ -31,7 +33,11 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatorProce
         yield running
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "file",
+    [path if path.stem in QUICK else pytest.param(path, marks=pytest.mark.slow) for path in FILES],
+    ids=lambda path: path.stem,
+)
 def test_it_runs_as_it_is_and_leaves_nothing(emulator: EmulatorProcess, file: Path) -> None:
     before = emulator.audit()
 

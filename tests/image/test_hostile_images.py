@@ -161,7 +161,7 @@ def wide_notes() -> bytes:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (most_symbols(), None),
+        pytest.param(most_symbols(), None, marks=pytest.mark.slow),
         (endless_name(), BootError.BAD_SYMBOLS),
         (most_notes(), BootError.BAD_NOTE),
         (wide_notes(), BootError.BAD_NOTE),
