@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import traceback
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
@@ -80,6 +81,7 @@ def command(  # noqa: PLR0913 - one for each option
 
     def ready(powered: Sequence[Powered]) -> None:
         _warn_of_refusals(powered, image)
+        _warn_of_limits(made, powered[0].spec)
         announcement = json.dumps(describe(path, powered))
         # Clients may need the emulator even if nobody reads what it says.
         with contextlib.suppress(BrokenPipeError):
@@ -149,6 +151,14 @@ def _warn_of_refusals(powered: Sequence[Powered], image: bytes | None) -> None:
         if device.status.phase is not Phase.RUNNING:
             reason = _why(device, image)
             warn(f"device {index} stays in its boot state, clients are refused: {reason}")
+
+
+def _warn_of_limits(wanted: DeviceSpec, given: DeviceSpec) -> None:
+    """Warn of limits that the firmware lowers."""
+    for field in fields(wanted):
+        asked, got = getattr(wanted, field.name), getattr(given, field.name)
+        if asked != got:
+            warn(f"{field.name} is {got}, not {asked}: the firmware has this limit")
 
 
 def _why(device: Powered, image: bytes | None) -> str:

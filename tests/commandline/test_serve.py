@@ -183,6 +183,17 @@ def test_a_bad_image_leaves_the_device_in_its_boot_state(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
+def test_limits_that_the_firmware_lowers_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "device.toml"
+    file.write_text("max_clients = 4000\nfence_count = 100\n")
+
+    with serving(tmp_path, "--spec", file) as emulator:
+        _, errors = end(emulator.process)
+
+    assert errors == "Warning: max_clients is 64, not 4000: the firmware has this limit\n"
+
+
+@pytest.mark.slow
 def test_a_good_image_boots(tmp_path: Path) -> None:
     image = tmp_path / "firmware.elf"
     image.write_bytes(reference_image())
