@@ -34,7 +34,7 @@ class Publisher:
     def everything(self) -> None:
         """Publish all registers of all clients: one came or went, or the phase changed."""
         self._free_bytes = self._memory.free_bytes
-        spin = self._state.client_count < self._cpu_count
+        spin = self._cpu_count > 1
         for client in self._state.clients.values():
             client.registers.publish_spin_hint(spin=spin)
             client.registers.publish_free_memory(self._free_bytes)

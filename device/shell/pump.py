@@ -1,7 +1,7 @@
 """The pump: the one task in which all devices of an emulator work.
 
 Awake, it polls the doorbell words and never goes through trio's scheduler for a command; it gives
-way every millisecond. When nothing came for 50 us it waits on one descriptor (see `poller`), for a
+way every millisecond. When nothing came for 150 us it waits on one descriptor (see `poller`), for a
 millisecond by itself and then as a task that sleeps.
 """
 
@@ -265,8 +265,13 @@ class Pump:
             return True
         self._dozes += 1
         seconds = min(BREATH_SECONDS, self._deadlines.seconds_left())
+        woken_soon = time.perf_counter() + SPIN_SECONDS
+        if self.poller.dispatch(seconds):
+            if time.perf_counter() < woken_soon:
+                self._spinner.woken_soon()
+            return True
         # Copies in flight are done soon: no need to fall asleep.
-        return self.poller.dispatch(seconds) or self._workers.in_flight > 0
+        return self._workers.in_flight > 0
 
     async def _sleep(self) -> None:
         """Sleep until a bell, a death, a finished chunk or the next deadline."""

@@ -171,7 +171,7 @@ FAULT_STATUS: Final = _register(
     "FAULT_STATUS", 0x028, U32, RW1C, "Summary of the fault ring.", FaultStatus
 )
 SPIN_HINT: Final = _register(
-    "SPIN_HINT", 0x02C, U32, RO, "1: waiters may spin; 0: sleep at once (more clients than CPUs)."
+    "SPIN_HINT", 0x02C, U32, RO, "1: waiters may spin; 0: sleep at once (the device has one CPU)."
 )
 DEVICE_ASLEEP: Final = _register(
     "DEVICE_ASLEEP", 0x030, U32, RO, "1 while the device sleeps and needs the doorbell eventfd."

@@ -3,10 +3,11 @@
 `FutexWaiter` waits for another process: it spins for a moment, then sleeps on the word.
 `StepWaiter` waits in the thread that runs the device too: it steps it until the word is there.
 
-How spinning adapts: a spin that succeeds costs less than sleeping and waking (2 against 50 us), one
+How spinning adapts: a spin that succeeds costs less than sleeping and waking (2 against 140 us), one
 that fails costs its whole length, on a busy machine to the very process that is waited for. So each
 spin that fails doubles the number of waits that sleep at once before the next one spins, up to 64;
-one that succeeds sets it to zero.
+one that succeeds sets it to zero. A sleep that ends within the time of a spin shows that spinning
+would have paid: the next wait spins.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
     from firmware.link.sleepers import SleeperCounts
     from firmware.link.words import Words
 
-SPIN_SECONDS: Final = 50e-6
-"""Longest spin; about what sleeping and waking cost between two processors."""
+SPIN_SECONDS: Final = 150e-6
+"""Longest spin; about what it costs when both sides of a command have to be woken (140 us), so that
+one in vain costs no more than the sleep that it could have spared. Most calls of the driver are
+answered within that time, and followed by the next one."""
 NAP_SECONDS: Final = 0.1
 """Longest sleep without a look at the device: every wait ends this soon after any death."""
 MOST_SLEEPS_BETWEEN_SPINS: Final = 64
@@ -108,6 +111,7 @@ class FutexWaiter:
     __slots__ = (
         "_address",
         "_alive",
+        "_clock",
         "_fence",
         "_futex_wait",
         "_may_spin",
@@ -128,6 +132,7 @@ class FutexWaiter:
         sleepers: SleeperCounts | None = None,
         sleep: Callable[[int, int, float], bool] = futex_wait,
         fence: Callable[[], None] = fence,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """Wait on the words of `segment`.
 
@@ -136,14 +141,16 @@ class FutexWaiter:
             alive: called after each nap; raises LinkLost when waiting has become useless.
             may_spin: whether spinning is worth while now; None for never.
             sleepers: how sleepers are counted; None where all are threads of one process.
-            sleep: what tests replace, as they do `fence`.
+            sleep: what tests replace, as they do `fence` and `clock`.
             fence: see `sleep`.
+            clock: see `sleep`.
         """
         self._words = segment.words
         self._address = segment.address
         self._alive = alive
         self._futex_wait = sleep
         self._fence = fence
+        self._clock = clock
         self._may_spin = may_spin if has_two_processors() else None
         self._sleepers = Sleepers(segment.words) if sleepers is None else sleepers
         self._sleeps_after_failure = 0
@@ -180,7 +187,7 @@ class FutexWaiter:
         array, index = (words.u64, wait.word >> 3) if wait.wide else (words.u32, wait.word >> 2)
         status = wait.status >> 2
         found = -1  # no word holds it: the first look asks what the value means
-        now = time.perf_counter
+        now = self._clock
         end = now() + SPIN_SECONDS
         while now() < end:
             value = array[index]
@@ -200,6 +207,7 @@ class FutexWaiter:
         self._sleeps += 1
         words = self._words
         address = self._address + wait.word
+        woken_soon = self._clock() + SPIN_SECONDS
         # 1. Say that we sleep, before the word is looked at: whoever raises the word later sees it.
         self._sleepers.add(wait.sleepers, 1)
         try:
@@ -211,6 +219,8 @@ class FutexWaiter:
                 value = _load(words, wait)
                 ended = outcome(words, wait, value)
                 if ended is not None:
+                    if self._clock() < woken_soon:
+                        self._sleep_next = 0
                     return ended
                 nap = NAP_SECONDS
                 if deadline is not None:

@@ -73,16 +73,12 @@ def test_the_clock_tells_the_time_of_the_last_work() -> None:
     assert client.load64(CLOCK.offset) == 123_456_789_012
 
 
-def test_waiters_may_spin_while_there_are_fewer_clients_than_processors() -> None:
-    pair = DevicePair(cpu_count=3)
-    first, second = pair.attach(), pair.attach()
-    assert first.load32(SPIN_HINT.offset) == second.load32(SPIN_HINT.offset) == 1
+def test_waiters_may_spin_however_many_clients_there_are() -> None:
+    pair = DevicePair(cpu_count=2)
 
-    third = pair.attach()
-    assert [client.load32(SPIN_HINT.offset) for client in (first, second, third)] == [0, 0, 0]
+    clients = [pair.attach() for _ in range(4)]
 
-    pair.detach(third)
-    assert first.load32(SPIN_HINT.offset) == 1
+    assert [client.load32(SPIN_HINT.offset) for client in clients] == [1, 1, 1, 1]
 
 
 def test_nobody_spins_on_one_processor() -> None:

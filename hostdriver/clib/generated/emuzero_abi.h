@@ -525,8 +525,8 @@ enum emuzero_export_kind {
 #define EMUZERO_REGISTER_CLOCK 0x020
 /* uint32_t, host clears a bit by storing one. Summary of the fault ring. */
 #define EMUZERO_REGISTER_FAULT_STATUS 0x028
-/* uint32_t, read only for the host. 1: waiters may spin; 0: sleep at once (more clients than
- * CPUs). */
+/* uint32_t, read only for the host. 1: waiters may spin; 0: sleep at once (the device has
+ * one CPU). */
 #define EMUZERO_REGISTER_SPIN_HINT 0x02c
 /* uint32_t, read only for the host. 1 while the device sleeps and needs the doorbell
  * eventfd. */
