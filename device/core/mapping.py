@@ -209,8 +209,7 @@ class Mapper:
             space.space.invalidate(InvalidateScope.SPACE, 0, VA_LIMIT)
         first = min(span.va for span in spans)
         end = max(span.va + span.size for span in spans)
-        idle = partial(self._scheduler.quiesced, space.vmid, first, end - first)
-        quiet = idle()
+        quiet = self._scheduler.quiesced(space.vmid, first, end - first)
         held: list[Backing] = []
         if unmapped:
             if not quiet:
@@ -219,6 +218,7 @@ class Mapper:
                 space.mappings.remove(va, size)
         if quiet:
             return AT_ONCE
+        idle = partial(self._scheduler.quiesced, space.vmid, first, end - first)
         for backing in held:
             backing.hold()
         return self._acknowledgements.wait(idle, partial(_drop, held))

@@ -3,11 +3,11 @@
 `FutexWaiter` waits for another process: it spins for a moment, then sleeps on the word.
 `StepWaiter` waits in the thread that runs the device too: it steps it until the word is there.
 
-How spinning adapts: a spin that succeeds costs less than sleeping and waking (2 against 140 us), one
-that fails costs its whole length, on a busy machine to the very process that is waited for. So each
-spin that fails doubles the number of waits that sleep at once before the next one spins, up to 64;
-one that succeeds sets it to zero. A sleep that ends within the time of a spin shows that spinning
-would have paid: the next wait spins.
+How spinning adapts: a spin that succeeds costs less than sleeping and waking (2 against 140 us),
+one that fails costs its whole length, on a busy machine to the very process that is waited for. So
+each spin that fails doubles the number of waits that sleep at once before the next one spins, up to
+64; one that succeeds sets it to zero. A sleep that ends within the time of a spin shows that
+spinning would have paid: the next wait spins.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from firmware.abi.control import ExportFind
 from firmware.abi.ipc import ExportKind, Ticket
@@ -113,7 +114,7 @@ async def import_memory(state: DriverState, desc: ExternalMemoryImportFd, plan: 
         )
     own = await take_given(desc.fd)
     try:
-        made = await make(state, replace(plan, size=named.size, file=own))
+        made = await make(state, msgspec.structs.replace(plan, size=named.size, file=own))
     finally:
         await CloseDescriptor(own)
     await close_given(state, desc.fd)

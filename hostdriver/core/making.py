@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, final
+
+import msgspec
 
 from firmware.abi.control import (
     Allocate,
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """An allocation that is to be made; its values were checked."""
 
     kind: AllocationKind
@@ -99,9 +99,8 @@ async def make(state: DriverState, plan: Plan) -> Allocation:
     """
     await give_deferred_addresses(state)
     # Large memory gets an address at which large pages can map it.
-    place = await take_addresses(
-        state, plan.reserved, max(plan.alignment, page_size_for(plan.reserved))
-    )
+    reserved = plan.reserved
+    place = await take_addresses(state, reserved, max(plan.alignment, page_size_for(reserved)))
     if place is None:
         raise out_of_host_memory(f"no address space is left for {plan.size:#x} bytes")
     undo = Undo()
@@ -123,7 +122,7 @@ async def _make_at(state: DriverState, plan: Plan, place: Place, undo: Undo) -> 
     if plan.file is not None:
         return await _make_of_file(state, plan, place, plan.file, undo)
     device = state.devices[plan.device]
-    answer = await exchange(device.index, _creation(device, plan, place.va))
+    answer = await exchange(device.index, _creation(device, plan, place))
     created = expect(answer.reply, Allocated)
     device.released = created.released
     undo.add(partial(_release, device, place, created.object_id))
@@ -186,7 +185,7 @@ def _allocation(
     )
 
 
-def _creation(device: DeviceState, plan: Plan, va: int) -> Allocate:
+def _creation(device: DeviceState, plan: Plan, place: Place) -> Allocate:
     is_on_device = plan.kind is AllocationKind.DEVICE
     return Allocate(
         request=0,
@@ -194,8 +193,8 @@ def _creation(device: DeviceState, plan: Plan, va: int) -> Allocate:
         kind=ObjectKind.VRAM if is_on_device else ObjectKind.SYSTEM,
         flags=plan.flags,
         rights=plan.rights,
-        va=va,
-        size_bytes=plan.reserved,
+        va=place.va,
+        size_bytes=place.size,
         page_size=plan.page_size,
     )
 

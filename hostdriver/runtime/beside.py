@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 class Beside(Protocol):
     """How operations are carried out beside the one that begins them."""
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether `advance` may have something to do."""
+        ...
+
     def begin(
         self, operation: Operation[None], drive: Callable[[Operation[None]], None]
     ) -> str | None:
@@ -38,6 +43,7 @@ class Threads:
     """A thread for each operation, which ends with it, or with the driver."""
 
     __slots__ = ()
+    is_waiting = False
 
     def begin(
         self, operation: Operation[None], drive: Callable[[Operation[None]], None]
@@ -78,6 +84,11 @@ class Alone:
         self._has_room = has_room
         self._waiting: list[tuple[Operation[None], AnyQuestion | None]] = []
         self._is_advancing = False
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an operation stands somewhere."""
+        return bool(self._waiting)
 
     def begin(
         self,

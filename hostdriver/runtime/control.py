@@ -8,14 +8,14 @@ steps down and wakes them, and one of them leads on.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, cast, final
+from typing import TYPE_CHECKING, final
 
 from firmware.link.errors import LinkError
 from hostdriver.core.failures import device_lost
 from hostdriver.runtime.requests import Requests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from firmware.abi.control import ControlCommand
     from firmware.link.ends import HostEnd
@@ -27,15 +27,25 @@ if TYPE_CHECKING:
 class ControlChannel:
     """The requests of one session, made by many threads.
 
-    Owner: a session; any thread may call. Invariant: at most one thread waits on the reply ring.
+    Owner: a session; any thread may call. Invariants: at most one thread waits on the reply ring;
+    `_followers` counts the others that wait.
     """
 
-    __slots__ = ("_changed", "_leading", "_lock", "_lost", "_requests", "_waiter")
+    __slots__ = (
+        "_changed",
+        "_followers",
+        "_leading",
+        "_lock",
+        "_lost",
+        "_requests",
+        "_waiter",
+    )
 
     def __init__(self, end: HostEnd) -> None:
         self._requests = Requests(end)
         self._waiter = end.waiter
         self._leading = False
+        self._followers = 0
         self._lost = ""
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
@@ -65,16 +75,10 @@ class ControlChannel:
             ZeError: the session has ended; a descriptor cannot be sent. Nothing was sent then.
             ValueError: the payload area is too small for it.
         """
-        sent: Pending | None = None
-
-        def is_sent() -> bool:
-            nonlocal sent
-            sent = self._requests.post(command, payload, room, descriptors)
-            return sent is not None
-
         with self._lock:
-            self._until(is_sent)
-        return cast("Pending", sent)
+            while (sent := self._requests.post(command, payload, room, descriptors)) is None:
+                self._wait()
+        return sent
 
     def collect(self, pending: Pending) -> Answer:
         """Wait for the reply of a request that was posted, and forget the request.
@@ -85,7 +89,8 @@ class ControlChannel:
             ZeError: the session has ended.
         """
         with self._lock:
-            self._until(lambda: pending.reply is not None)
+            while pending.reply is None:
+                self._wait()
         return self._requests.answer_to(pending)
 
     def end(self, reason: str) -> None:
@@ -94,19 +99,22 @@ class ControlChannel:
             self._lost = self._lost or reason
             self._changed.notify_all()
 
-    def _until(self, ready: Callable[[], bool]) -> None:
-        """Wait until `ready`, leading when nobody else does; the lock is held at both ends.
+    def _wait(self) -> None:
+        """Wait until replies were taken, leading when nobody else does; the lock is held.
 
         Raises:
             ZeError: the session has ended.
         """
-        while not ready():
-            if self._lost:
-                raise device_lost(self._lost)
-            if self._leading:
-                self._changed.wait()
-            else:
-                self._lead()
+        if self._lost:
+            raise device_lost(self._lost)
+        if not self._leading:
+            self._lead()
+            return
+        self._followers += 1
+        try:
+            self._changed.wait()
+        finally:
+            self._followers -= 1
 
     def _lead(self) -> None:
         """Wait for replies outside the lock, and hand out what came."""
@@ -124,4 +132,5 @@ class ControlChannel:
             self._lost = self._lost or str(error)
         finally:
             self._leading = False
-            self._changed.notify_all()
+            if self._followers:
+                self._changed.notify_all()

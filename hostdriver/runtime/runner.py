@@ -50,18 +50,41 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
-    from hostdriver.core.questions import AnyQuestion, SpaceQuestion
+    from hostdriver.core.questions import (
+        Answer,
+        AnyQuestion,
+        DescriptorQuestion,
+        RunnerQuestion,
+        SlotQuestion,
+        SpaceQuestion,
+    )
     from hostdriver.runtime.beside import Beside as BesideWay
     from hostdriver.runtime.session import Session
 
     Observer: TypeAlias = Callable[[AnyQuestion, object], None]
-    LongQuestion: TypeAlias = Control | Submit | WaitWord | WaitSlot | AwaitRoom | Pause
+    OtherQuestion: TypeAlias = (
+        Offer
+        | Submit
+        | AwaitRoom
+        | WaitWord
+        | SlotQuestion
+        | Faults
+        | StoreBytes
+        | LoadBytes
+        | RunnerQuestion
+        | SpaceQuestion
+        | DescriptorQuestion
+    )
+    LongQuestion: TypeAlias = Submit | WaitWord | WaitSlot | AwaitRoom | Pause
 
 PAUSE_SECONDS: Final = 0.001
 LEAVE_SECONDS: Final = 2.0
 """Longest time that `close` waits for threads that are inside; address space stays if one is."""
 _THREADS: Final = Threads()
 _CLOSED: Final = "the driver was closed"
+_ONE: Final = 1
+"""Interrupts that are endured while the device carries out what it was sent: what it did must not
+be lost, and only a second one ends that."""
 
 
 @final
@@ -185,14 +208,19 @@ class Runner:
             session.abandon()
 
     def _answer(self, question: AnyQuestion, interrupts: Interrupts) -> object:
-        self._beside.advance(partial(self._answer, interrupts=interrupts))
+        if self._beside.is_waiting:
+            self._beside.advance(partial(self._answer, interrupts=interrupts))
+        # What most calls ask.
+        if isinstance(question, Control):
+            return self._control(question, interrupts)
+        return self._answer_other(question, interrupts)
+
+    def _answer_other(self, question: OtherQuestion, interrupts: Interrupts) -> object:
         match question:
             case Offer():
                 return self.sessions[question.device].offer(question.queue, question.commands)
-            case Control() | Submit():
-                # The device carries out what it was sent, and what it did must not be lost: only a
-                # second interrupt ends that.
-                return self._wait_for(question, interrupts, 1)
+            case Submit():
+                return self._wait_for(question, interrupts, _ONE)
             case WaitWord() | WaitSlot() | AwaitRoom() | Pause():
                 return self._wait_for(question, interrupts, 0)
             case JoinSlots():
@@ -216,6 +244,17 @@ class Runner:
                 return self._answer_about_space(question)
         return None
 
+    def _control(self, question: Control, interrupts: Interrupts) -> Answer:
+        session = self.sessions[question.device]
+        interrupts.endure(_ONE)
+        try:
+            pending = session.post(
+                question.command, question.payload, question.room, question.descriptors
+            )
+            return session.collect(question.command, pending)
+        finally:
+            interrupts.endure(ALL)
+
     def _answer_about_runner(self, question: Beside | Clock) -> object:
         if isinstance(question, Clock):
             return time.monotonic()
@@ -235,11 +274,6 @@ class Runner:
             return None
         session = self.sessions[question.device]
         match question:
-            case Control():
-                pending = session.post(
-                    question.command, question.payload, question.room, question.descriptors
-                )
-                return session.collect(question.command, pending)
             case Submit():
                 return session.submit(question.queue, question.commands)
             case WaitWord():

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
 SOURCES = Path(__file__).with_name("c")
-ABI_HEADER = Path(__file__).parents[2] / "docs" / "reference"
+ABI_HEADER = Path(__file__).parents[2] / "hostdriver" / "clib" / "generated"
 """Where the generated C header of the contract stands."""
 OPTIONS = ("-O2", "-pthread", f"-I{ABI_HEADER}")
 

@@ -53,9 +53,7 @@ class Sleeper:
         return effect
 
     def waiter(self, may_spin: Callable[[], bool] | None = None) -> FutexWaiter:
-        return FutexWaiter(
-            self.segment, self.alive, may_spin, sleep=self.sleep, clock=self.clock
-        )
+        return FutexWaiter(self.segment, self.alive, may_spin, sleep=self.sleep, clock=self.clock)
 
     def clock(self) -> float:
         """Return the time: each look takes a microsecond, each sleep `nap` seconds."""

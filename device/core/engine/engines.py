@@ -98,6 +98,8 @@ class CopyEngines:
 
     def quiesced(self, vmid: int, va: int, size: int) -> bool:
         """Whether no move in line or in flight touches a range of an address space."""
+        if not (self.line or self._flights):
+            return True
         moves = [
             move for queue, line in self.line.items() if queue.space.vmid == vmid for move in line
         ]

@@ -97,9 +97,10 @@ class FrameOwners:
 
     def released(self, runs: Iterable[Run]) -> None:
         """Note that frames were freed: the background scrub may have work."""
-        self.pending = self.pending or any(
-            self.written.find(1, first, first + count) >= 0 for first, count in runs
-        )
+        for first, count in runs:
+            if self.written.find(1, first, first + count) >= 0:
+                self.pending = True
+                return
 
     def forget(self, frame: int) -> None:
         """Leave a frame alone for ever: it is out of service."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from device.core.paging.bits import (
     DIRECTORY,
+    GROUP_MASK,
     NOT_FRAME,
     PAGE_SHIFTS,
     SLOT_MASK,
@@ -29,6 +30,26 @@ if TYPE_CHECKING:
 
 _BLOCK: Final = 1024
 """Tables read at once when they are scattered."""
+
+
+def clear_in_table(store: TableStore, start: int, stop: int) -> int | None:
+    """Clear pages `start` to `stop` of one table; return how many were mapped.
+
+    None, and nothing has changed: they lie in more tables, or in a larger leaf, or may be part of a
+    64 KiB leaf that reaches over an end.
+
+    What most requests need, at a third of the cost of `clear` and of looking for splits before it.
+    """
+    unit = start >> TABLE_SHIFT
+    if (stop - 1) >> TABLE_SHIFT != unit or (start | stop) & GROUP_MASK:
+        return None
+    word, level = store.find(0, start)
+    if level:
+        return None
+    pages = _clear_entries(store, 0, word, stop - start)
+    if store.are_zero(word - (start & SLOT_MASK), TABLE_ENTRIES):
+        _clear(store, ROOT_LEVEL, store.root >> 3, start, stop)
+    return pages
 
 
 def clear(store: TableStore, ranges: Sequence[tuple[int, int]]) -> int:

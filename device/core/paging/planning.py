@@ -38,6 +38,30 @@ class _Write(NamedTuple):
     """First leaf."""
 
 
+def write_in_table(store: TableStore, leaves: Leaves) -> bool:
+    """Write leaves that lie in one table which is there, and are free; return whether they do.
+
+    Else nothing has changed, and a plan finds out why.
+
+    What most requests need, at half the cost of a plan.
+    """
+    level, unit, count, first = leaves
+    if (unit & SLOT_MASK) + count > TABLE_ENTRIES:
+        return False
+    word, ended = store.find(level, unit)
+    if ended != level or not store.are_zero(word, count):
+        return False
+    _write(store, word, count, first, level)
+    return True
+
+
+def _write(store: TableStore, word: int, count: int, first: int, level: int) -> None:
+    if count == 1:
+        store.words[word] = first
+    else:
+        write_ramp(store.entries, word, count, first, level)
+
+
 @final
 class MapPlan:
     """What one `map` is going to write, table by table."""
@@ -93,10 +117,7 @@ class MapPlan:
         fresh = dict(zip(self._fresh, taken[whole:], strict=True))
         for write in self._leaves:
             word = write.word if write.word >= 0 else _word_in(fresh, write.level, write.unit)
-            if write.entries == 1:
-                store.words[word] = write.first
-            else:
-                write_ramp(store.entries, word, write.entries, write.first, write.level)
+            _write(store, word, write.entries, write.first, write.level)
         # Lower tables first: what a walker can reach is complete at any time.
         self._commit_tables(fresh, taken[:whole])
         for (level, unit), table in reversed(fresh.items()):

@@ -10,9 +10,9 @@ from device.core.errors import DeviceError, InternalError
 from device.core.paging.audit import check_tables
 from device.core.paging.bits import CONTIGUOUS, NOT_RIGHTS
 from device.core.paging.bulk import BulkMapPlan
-from device.core.paging.clearing import clear
+from device.core.paging.clearing import clear, clear_in_table
 from device.core.paging.leaves import choose, choose_many, ladder_of
-from device.core.paging.planning import MapPlan
+from device.core.paging.planning import MapPlan, write_in_table
 from device.core.paging.query import Query, query
 from device.core.paging.ranges import (
     check_entries,
@@ -106,7 +106,9 @@ class PageTables:
             for first, end, value in zip(
                 start.tolist(), stop.tolist(), entry.tolist(), strict=True
             ):
-                self._add(plan, first << PAGE_SHIFT, (end - first) << PAGE_SHIFT, value)
+                here, length = first << PAGE_SHIFT, (end - first) << PAGE_SHIFT
+                for leaves in choose(here, length, value, self._ladder):
+                    plan.add(leaves)
             plan.commit()
         else:
             spans = choose_many(start << PAGE_SHIFT, stop << PAGE_SHIFT, entry, self._ladder)
@@ -119,9 +121,12 @@ class PageTables:
         self._store.require_alive()
         check_range(va, size)
         check_entry(va, size, entry, self._store.vram_size)
-        plan = MapPlan(self._store)
-        self._add(plan, va, size, entry)
-        plan.commit()
+        leaves = choose(va, size, entry, self._ladder)
+        if len(leaves) > 1 or not write_in_table(self._store, leaves[0]):
+            plan = MapPlan(self._store)
+            for some in leaves:
+                plan.add(some)
+            plan.commit()
         pages = size >> PAGE_SHIFT
         self.mapped_pages += pages
         return pages
@@ -137,7 +142,12 @@ class PageTables:
         """
         self._store.require_alive()
         check_range(va, size)
-        return self._unmap([(va >> PAGE_SHIFT, va + size >> PAGE_SHIFT)])
+        start, stop = va >> PAGE_SHIFT, va + size >> PAGE_SHIFT
+        pages = clear_in_table(self._store, start, stop)
+        if pages is None:
+            return self._unmap([(start, stop)])
+        self.mapped_pages -= pages
+        return pages
 
     def unmap_list(self, va: NDArray[np.uint64], size: NDArray[np.uint64]) -> int:
         """`unmap` many ranges, all or none; they may overlap."""
@@ -205,10 +215,6 @@ class PageTables:
             InvariantError: what is wrong, and where.
         """
         check_tables(self._memory, self._store, self._ladder, self.mapped_pages)
-
-    def _add(self, plan: MapPlan, va: int, size: int, entry: int) -> None:
-        for leaves in choose(va, size, entry, self._ladder):
-            plan.add(leaves)
 
     def _split_at(self, pages: list[int]) -> None:
         """Let leaves begin at these pages, all or none."""
