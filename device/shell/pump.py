@@ -265,13 +265,8 @@ class Pump:
             return True
         self._dozes += 1
         seconds = min(BREATH_SECONDS, self._deadlines.seconds_left())
-        woken_soon = time.perf_counter() + SPIN_SECONDS
-        if self.poller.dispatch(seconds):
-            if time.perf_counter() < woken_soon:
-                self._spinner.woken_soon()
-            return True
         # Copies in flight are done soon: no need to fall asleep.
-        return self._workers.in_flight > 0
+        return self.poller.dispatch(seconds) or self._workers.in_flight > 0
 
     async def _sleep(self) -> None:
         """Sleep until a bell, a death, a finished chunk or the next deadline."""

@@ -12,8 +12,7 @@ class Spinner:
     """Says whether to poll before the next sleep.
 
     Each time that polling fails doubles the number of times that it is left out, up to 64, so that
-    an idle device costs nothing; once it pays, it is done every time again. It is not left out
-    after a sleep that was as short as polling is long.
+    an idle device costs nothing; once it pays, it is done every time again.
     """
 
     __slots__ = ("_left_out", "_may", "_row")
@@ -34,10 +33,6 @@ class Spinner:
     def paid(self) -> None:
         """Note that there was something to do."""
         self._row = 0
-
-    def woken_soon(self) -> None:
-        """Note that polling would have paid: something came within its time."""
-        self._left_out = 0
 
     def failed(self) -> None:
         """Note that there was not."""

@@ -6,8 +6,8 @@
 How spinning adapts: a spin that succeeds costs less than sleeping and waking (2 against 140 us),
 one that fails costs its whole length, on a busy machine to the very process that is waited for. So
 each spin that fails doubles the number of waits that sleep at once before the next one spins, up to
-64; one that succeeds sets it to zero. A sleep that ends within the time of a spin shows that
-spinning would have paid: the next wait spins.
+64; one that succeeds sets it to zero. That a sleep was short says nothing: between two processes on
+one processor each is short, and no spin succeeds.
 """
 
 from __future__ import annotations
@@ -111,7 +111,6 @@ class FutexWaiter:
     __slots__ = (
         "_address",
         "_alive",
-        "_clock",
         "_fence",
         "_futex_wait",
         "_may_spin",
@@ -132,7 +131,6 @@ class FutexWaiter:
         sleepers: SleeperCounts | None = None,
         sleep: Callable[[int, int, float], bool] = futex_wait,
         fence: Callable[[], None] = fence,
-        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """Wait on the words of `segment`.
 
@@ -141,16 +139,14 @@ class FutexWaiter:
             alive: called after each nap; raises LinkLost when waiting has become useless.
             may_spin: whether spinning is worth while now; None for never.
             sleepers: how sleepers are counted; None where all are threads of one process.
-            sleep: what tests replace, as they do `fence` and `clock`.
+            sleep: what tests replace, as they do `fence`.
             fence: see `sleep`.
-            clock: see `sleep`.
         """
         self._words = segment.words
         self._address = segment.address
         self._alive = alive
         self._futex_wait = sleep
         self._fence = fence
-        self._clock = clock
         self._may_spin = may_spin if has_two_processors() else None
         self._sleepers = Sleepers(segment.words) if sleepers is None else sleepers
         self._sleeps_after_failure = 0
@@ -187,7 +183,7 @@ class FutexWaiter:
         array, index = (words.u64, wait.word >> 3) if wait.wide else (words.u32, wait.word >> 2)
         status = wait.status >> 2
         found = -1  # no word holds it: the first look asks what the value means
-        now = self._clock
+        now = time.perf_counter
         end = now() + SPIN_SECONDS
         while now() < end:
             value = array[index]
@@ -207,7 +203,6 @@ class FutexWaiter:
         self._sleeps += 1
         words = self._words
         address = self._address + wait.word
-        woken_soon = self._clock() + SPIN_SECONDS
         # 1. Say that we sleep, before the word is looked at: whoever raises the word later sees it.
         self._sleepers.add(wait.sleepers, 1)
         try:
@@ -219,8 +214,6 @@ class FutexWaiter:
                 value = _load(words, wait)
                 ended = outcome(words, wait, value)
                 if ended is not None:
-                    if self._clock() < woken_soon:
-                        self._sleep_next = 0
                     return ended
                 nap = NAP_SECONDS
                 if deadline is not None:

@@ -1,4 +1,4 @@
-"""Whether polling pays: when it is left out, and when it is taken up again."""
+"""Whether polling pays: when it is left out, and when it is done every time again."""
 
 from __future__ import annotations
 
@@ -44,14 +44,3 @@ def test_polling_that_pays_forgets_the_failures(spinner: Spinner) -> None:
     fail_until(spinner, 1)
 
     assert left_out(spinner) == 1
-
-
-def test_a_sleep_as_short_as_polling_takes_it_up_again_once(spinner: Spinner) -> None:
-    fail_until(spinner, 5)
-    assert not spinner.wants()
-
-    spinner.woken_soon()
-
-    assert spinner.wants()
-    spinner.failed()
-    assert left_out(spinner) == 32

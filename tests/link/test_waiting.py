@@ -33,11 +33,8 @@ class Sleeper:
         self.slept: list[tuple[int, int, float]] = []
         self.counts: list[int] = []
         self.looks = 0
-        self.now = 0.0
-        self.nap = 1.0
 
     def sleep(self, address: int, expected: int, seconds: float) -> bool:
-        self.now += self.nap
         self.slept.append((address - self.segment.address, expected, seconds))
         self.counts.append(self.segment.words.load32(COUNT))
         return self.effects.pop(0)()
@@ -53,12 +50,7 @@ class Sleeper:
         return effect
 
     def waiter(self, may_spin: Callable[[], bool] | None = None) -> FutexWaiter:
-        return FutexWaiter(self.segment, self.alive, may_spin, sleep=self.sleep, clock=self.clock)
-
-    def clock(self) -> float:
-        """Return the time: each look takes a microsecond, each sleep `nap` seconds."""
-        self.now += 1e-6
-        return self.now
+        return FutexWaiter(self.segment, self.alive, may_spin, sleep=self.sleep)
 
 
 def test_a_sleeper_is_counted_while_it_sleeps_and_not_after() -> None:
@@ -225,28 +217,6 @@ def test_a_spin_that_succeeds_forgets_those_that_failed() -> None:
     assert [wait_once() for _ in range(3)] == [(1, 0)] * 3
     succeeds = False
     assert [wait_once() for _ in range(3)] == [(1, 1), (0, 1), (1, 1)]
-
-
-@two_processors
-def test_a_sleep_as_short_as_a_spin_makes_the_next_wait_spin() -> None:
-    sleeper = Sleeper()
-    waiter = sleeper.waiter(lambda: True)
-    spun: list[bool] = []
-
-    def wait_once(value: int, nap: float) -> None:
-        before = waiter.statistics().spins
-        sleeper.nap = nap
-        sleeper.effects = [sleeper.store(value)]
-        assert waiter.wait(WordWait(WORD, value, COUNT))
-        spun.append(waiter.statistics().spins > before)
-
-    for value in range(1, 8):
-        wait_once(value, 1.0)
-    assert spun == [True, False, True, False, False, True, False]
-
-    wait_once(8, waiting.SPIN_SECONDS / 2)
-    wait_once(9, 1.0)
-    assert spun[7:] == [False, True]
 
 
 def test_nobody_spins_while_the_device_says_so() -> None:
