@@ -83,6 +83,13 @@ class Waiter(Protocol):
         """
         ...
 
+    def spin(self, wait: WordWait) -> bool:
+        """Return whether the word reaches its target while it is looked at for a moment.
+
+        It never sleeps, and does not look at all when spinning does not pay now: `wait` does.
+        """
+        ...
+
 
 def outcome(words: Words, wait: WordWait, value: int) -> bool | None:
     """Return how a wait ends whose word holds `value`: reached, status, or None for not yet."""
@@ -168,6 +175,12 @@ class FutexWaiter:
             if ended is not None:
                 return ended
         return self._sleep(wait, deadline)
+
+    def spin(self, wait: WordWait) -> bool:
+        """Spin (see `Waiter`); a spin that is left out is not counted: `wait` comes after it."""
+        if self._sleep_next or self._may_spin is None or not self._may_spin():
+            return False
+        return self._spin(wait) is True
 
     def _spins_now(self) -> bool:
         """Return whether this wait spins before it sleeps."""
@@ -264,6 +277,11 @@ class StepWaiter:
                     f"word at {wait.word:#x} holds {value:#x}, {wait.target:#x} is waited for, and"
                     " the device has nothing to do"
                 )
+
+    def spin(self, wait: WordWait) -> bool:
+        """Return False (see `Waiter`): nobody changes the word meanwhile."""
+        del wait
+        return False
 
 
 def has_two_processors() -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from hostdriver.api.event_structures import KernelTimestampData, KernelTimestampResult
 from hostdriver.api.validation import check_device
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from hostdriver.core.events import Event as EventRecord
     from hostdriver.core.state import DriverState
     from hostdriver.core.work_enums import EventCounterBasedFlags
+
+_MOMENT: Final = 1_000_000
+"""Nanoseconds: some times as long as a wait spins. A shorter time limit is left to the wait."""
 
 
 class EventBase:
@@ -85,7 +88,9 @@ class EventBase:
             ZeError: time is up (NOT_READY); what would have signalled it failed, or the device is
                 gone (DEVICE_LOST).
         """
-        if self.record.storage is None and self._context.driver.glance(self._is_reached):
+        # Spinning before an operation begins, not inside it, spares its way in and out.
+        look = self._is_reached if timeout < _MOMENT else self._is_reached_soon
+        if self.record.storage is None and self._context.driver.glance(look):
             return
         self._context.driver.run(
             lambda state: eventwaits.synchronize(state, self.record, self._device, timeout)
@@ -149,6 +154,9 @@ class EventBase:
 
     def _is_reached(self, state: DriverState) -> bool:
         return eventwaits.is_reached(state, self.record)
+
+    def _is_reached_soon(self, state: DriverState) -> bool:
+        return eventwaits.is_reached_soon(state, self.record)
 
     def _check_device(self, device: Device | None) -> None:
         index = None if device is None else device.index

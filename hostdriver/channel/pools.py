@@ -45,3 +45,8 @@ class ProgramSlots:
     def arm(self, slot: int, value: int) -> None:
         """Store the value that the last signal asked for will store, and no status."""
         self.here.arm(slot, value)
+
+    def spin(self, slot: int, value: int) -> bool:
+        """Return False: the thread that serves all programs looks at nothing for a moment."""
+        del slot, value
+        return False

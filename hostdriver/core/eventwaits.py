@@ -50,6 +50,20 @@ def is_reached(state: DriverState, event: Event) -> bool:
     return _has_reached(event.slot, event.target_value(), event.name)
 
 
+def is_reached_soon(state: DriverState, event: Event) -> bool:
+    """Return whether an event that stands in a slot is signalled, now or within a moment.
+
+    A moment is what a wait spins before it sleeps. Whoever looks does not count as one who waits.
+
+    Raises:
+        ZeError: see `is_reached`.
+    """
+    if is_reached(state, event):
+        return True
+    slot = event.slot
+    return slot.pool.memory.spin(slot.index, event.target_value())
+
+
 async def is_done(state: DriverState, event: Event, device: int) -> bool:
     """Return whether an event is signalled; `device` looks at memory that it may count in.
 

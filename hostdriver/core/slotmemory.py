@@ -43,3 +43,7 @@ class SlotMemory(Protocol):
     def arm(self, slot: int, value: int) -> None:
         """Store the value that the last signal asked for will store, and no status."""
         ...
+
+    def spin(self, slot: int, value: int) -> bool:
+        """Return whether a slot reaches `value` soon; it is looked at for a moment if that pays."""
+        ...

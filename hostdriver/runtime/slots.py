@@ -109,17 +109,15 @@ class JoinedSlots:
             LinkLost: the device is gone.
         """
         at = slot * _SIZE
-        wait = WordWait(
-            word=at + FENCE_VALUE,
-            target=value,
-            sleepers=at + FENCE_HOST_SLEEPERS,
-            status=at + FENCE_STATUS,
-        )
         with contextlib.suppress(TimeoutError):
-            self._waiter.wait(wait, timeout_seconds)
+            self._waiter.wait(_wait_for(slot, value), timeout_seconds)
         # Loaded before the value: a fence that is lost never gets its value later.
         status = self._u32[(at + FENCE_STATUS) >> 2]
         return Waited(self._u64[(at + FENCE_VALUE) >> 3], status)
+
+    def spin(self, slot: int, value: int) -> bool:
+        """Look at a slot for a moment (see `SlotMemory`)."""
+        return self._waiter.spin(_wait_for(slot, value))
 
     def close(self) -> None:
         """Unmap the slots."""
@@ -135,6 +133,16 @@ class JoinedSlots:
         # 4. ... as is the queue of a device that said so before it looked at the value.
         if self._u32[(at + FENCE_DEVICE_WAITS) >> 2]:
             self._doorbells.nudge()
+
+
+def _wait_for(slot: int, value: int) -> WordWait:
+    at = slot * _SIZE
+    return WordWait(
+        word=at + FENCE_VALUE,
+        target=value,
+        sleepers=at + FENCE_HOST_SLEEPERS,
+        status=at + FENCE_STATUS,
+    )
 
 
 @final

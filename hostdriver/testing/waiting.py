@@ -79,6 +79,11 @@ class StepWaiter:
                 raise Stuck(f"{self._text(wait)}, and no device has anything to do")
         return ended
 
+    def spin(self, wait: WordWait) -> bool:
+        """Return False (see `Waiter`): nobody changes the word meanwhile."""
+        del wait
+        return False
+
     def _look(self, wait: WordWait) -> bool:
         ended = self._outcome(wait)
         if ended is None:

@@ -219,6 +219,33 @@ def test_a_spin_that_succeeds_forgets_those_that_failed() -> None:
     assert [wait_once() for _ in range(3)] == [(1, 1), (0, 1), (1, 1)]
 
 
+@two_processors
+def test_spinning_alone_never_sleeps_and_leaves_the_sleep_to_the_wait() -> None:
+    sleeper = Sleeper()
+    waiter = sleeper.waiter(lambda: True)
+    wait = WordWait(WORD, 1, COUNT)
+
+    assert not waiter.spin(wait)
+    assert not waiter.spin(wait)
+    assert (waiter.statistics().spins, waiter.statistics().sleeps) == (1, 0)
+
+    sleeper.effects = [sleeper.store(1)]
+    assert waiter.wait(wait)
+    assert (waiter.statistics().spins, waiter.statistics().sleeps) == (1, 1)
+
+    assert waiter.spin(wait)
+    assert not waiter.spin(WordWait(WORD, 2, COUNT))
+    assert waiter.statistics().spins == 3
+
+
+@two_processors
+def test_a_spin_that_meets_a_status_has_not_reached_the_word() -> None:
+    sleeper = Sleeper()
+    sleeper.segment.words.store32(STATUS, 23)
+
+    assert not sleeper.waiter(lambda: True).spin(WordWait(WORD, 1, COUNT, status=STATUS))
+
+
 def test_nobody_spins_while_the_device_says_so() -> None:
     sleeper = Sleeper()
     sleeper.effects = [sleeper.store(1)]
