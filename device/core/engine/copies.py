@@ -150,12 +150,16 @@ class Copies:
         return True
 
     def _in_chunks(self, queue: WorkQueue, source: Operand, destination: Operand) -> Job:
-        yield from check_all(source)
-        yield from check_all(destination)
+        out_of = yield from check_all(source)
+        into = yield from check_all(destination)
         client = source.space is None or destination.space is None
         for offsets in self._order(source, destination):
-            moves = tuple(self._chunk(queue, source, destination, offset) for offset in offsets)
+            moves = tuple(
+                self._chunk(queue, source, destination, offset, out_of, into) for offset in offsets
+            )
             yield from run_moves(self._memory, queue, moves, client=client)
+            # What stands in the tables now is what the next chunks meet.
+            out_of = into = None
 
     def _order(self, source: Operand, destination: Operand) -> Iterator[range]:
         """Yield the offsets of the chunks that may move side by side, in the order of memmove."""
@@ -172,14 +176,27 @@ class Copies:
         for offset in offsets:
             yield range(offset, offset + 1)
 
-    def _chunk(self, queue: WorkQueue, source: Operand, destination: Operand, offset: int) -> Move:
+    def _chunk(
+        self,
+        queue: WorkQueue,
+        source: Operand,
+        destination: Operand,
+        offset: int,
+        all_out_of: Extents | None,
+        all_into: Extents | None,
+    ) -> Move:
         step = chunk_size(source.size, self._chunk_bytes, self._engines)
         size = min(step, source.size - offset)
-        out_of = source.extents(offset, size)
-        into = destination.extents(offset, size)
+        out_of = _part(source, all_out_of, offset, size)
+        into = _part(destination, all_into, offset, size)
         try:
             (chunk,) = self._memory.plan_chunks(into, out_of, size)
         except MemoryFault as error:
             client = source.space is None or destination.space is None
             raise engine_fault(self._memory, None if client else queue.space, error) from error
         return Move(chunk, (source.span(offset, size), destination.span(offset, size)))
+
+
+def _part(operand: Operand, whole: Extents | None, offset: int, size: int) -> Extents:
+    """Return where a part of an operand stands, looked up only when that is not known."""
+    return operand.extents(offset, size) if whole is None else whole.cut(offset, size)

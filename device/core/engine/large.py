@@ -8,10 +8,12 @@ from device.core.engine.operands import engine_fault
 from firmware.abi.ids import PAGE_SIZE
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from device.core.engine.operands import Operand
     from device.core.engine.queue import WorkQueue
-    from device.core.engine.steps import Job, Move
-    from device.core.memory import MemoryController
+    from device.core.engine.steps import Job, Move, Step
+    from device.core.memory import Extents, MemoryController
 
 INLINE_BYTES: Final = 1 << 20
 """Up to this size a command runs at once; a worker thread would cost more than it gives."""
@@ -21,16 +23,22 @@ CHECK_BYTES: Final = 64 << 20
 """Part of a large command that is translated in one step before anything moves."""
 
 
-def check_all(operand: Operand) -> Job:
+def check_all(operand: Operand) -> Generator[Step, None, Extents | None]:
     """Translate all of an operand, giving way between its parts.
+
+    Returns:
+        Where all of it stands, when that was one part: true until somebody gives way.
 
     Raises:
         EngineFault: at the first page that cannot be accessed.
     """
-    for offset in range(0, operand.size, CHECK_BYTES):
-        if offset:
-            yield ()
+    extents = operand.extents(0, min(CHECK_BYTES, operand.size))
+    if extents.total == operand.size:
+        return extents
+    for offset in range(CHECK_BYTES, operand.size, CHECK_BYTES):
+        yield ()
         operand.extents(offset, min(CHECK_BYTES, operand.size - offset))
+    return None
 
 
 def run_moves(

@@ -129,6 +129,9 @@ class Transfers:
         total = source.total
         order = order_of(pieces)
         limit = max(total, 1) if order is Order.DETOUR else chunk_bytes
+        if 0 < total <= limit:
+            # Nothing to cut: a table of the pieces would take longer than all the rest.
+            return [Chunk(self._copy_task(pieces, destination, source, order), total)]
         return [
             Chunk(self._copy_task(group, destination, source, order), int(group[:, 1].sum()))
             for group in split(pieces, total, limit, backward=order is Order.BACKWARD)

@@ -39,13 +39,15 @@ def translate_large(
     # A page further on finds its place taken by one of this very range.
     near = min(count, tlb.size)
     cached = tlb.peek_run(first_vpn, near)
+    ramp = _ramp(page, near)
     hit = cached != 0
-    if (hit & (cached != _ramp(page, near))).any():
+    if (hit & (cached != ramp)).any():
         return 0
     hits = int(np.count_nonzero(hit))
     tlb.count(hits, count - hits)
-    skip = count - near
-    tlb.fill_run(first_vpn + skip, _ramp(page + (skip << PAGE_SHIFT), near))
+    if hits < count:
+        skip = count - near
+        tlb.fill_run(first_vpn + skip, ramp + np.uint64(skip << PAGE_SHIFT) if skip else ramp)
     return page
 
 
