@@ -9,8 +9,12 @@ from device.shell.spinner import Spinner
 
 @pytest.fixture
 def spinner(monkeypatch: pytest.MonkeyPatch) -> Spinner:
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr("os.sched_getaffinity", two_processors)
     return Spinner()
+
+
+def two_processors(_: int) -> set[int]:
+    return {0, 1}
 
 
 def fail_until(spinner: Spinner, times: int) -> None:

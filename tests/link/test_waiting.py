@@ -257,7 +257,10 @@ def test_nobody_spins_while_the_device_says_so() -> None:
 
 
 def test_nobody_spins_on_one_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
+    def one_processor(_: int) -> set[int]:
+        return {0}
+
+    monkeypatch.setattr("os.sched_getaffinity", one_processor)
     sleeper = Sleeper()
     sleeper.effects = [sleeper.store(1)]
     waiter = sleeper.waiter(lambda: True)
