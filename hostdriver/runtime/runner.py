@@ -50,31 +50,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
-    from hostdriver.core.questions import (
-        Answer,
-        AnyQuestion,
-        DescriptorQuestion,
-        RunnerQuestion,
-        SlotQuestion,
-        SpaceQuestion,
-    )
+    from hostdriver.core.questions import Answer, AnyQuestion, SpaceQuestion
     from hostdriver.runtime.beside import Beside as BesideWay
     from hostdriver.runtime.session import Session
 
     Observer: TypeAlias = Callable[[AnyQuestion, object], None]
-    OtherQuestion: TypeAlias = (
-        Offer
-        | Submit
-        | AwaitRoom
-        | WaitWord
-        | SlotQuestion
-        | Faults
-        | StoreBytes
-        | LoadBytes
-        | RunnerQuestion
-        | SpaceQuestion
-        | DescriptorQuestion
-    )
     LongQuestion: TypeAlias = Submit | WaitWord | WaitSlot | AwaitRoom | Pause
 
 PAUSE_SECONDS: Final = 0.001
@@ -210,25 +190,15 @@ class Runner:
     def _answer(self, question: AnyQuestion, interrupts: Interrupts) -> object:
         if self._beside.is_waiting:
             self._beside.advance(partial(self._answer, interrupts=interrupts))
-        # What most calls ask.
-        if isinstance(question, Control):
-            return self._control(question, interrupts)
-        return self._answer_other(question, interrupts)
-
-    def _answer_other(self, question: OtherQuestion, interrupts: Interrupts) -> object:
         match question:
-            case Offer():
-                return self.sessions[question.device].offer(question.queue, question.commands)
+            case Control():
+                return self._control(question, interrupts)
             case Submit():
                 return self._wait_for(question, interrupts, _ONE)
             case WaitWord() | WaitSlot() | AwaitRoom() | Pause():
                 return self._wait_for(question, interrupts, 0)
-            case JoinSlots():
-                return self.sessions[question.device].join(question.descriptor, question.size)
-            case LeaveSlots():
-                self.sessions[question.device].leave(question.memory)
-            case Faults():
-                return self.sessions[question.device].take_faults(question.queue)
+            case Offer() | JoinSlots() | LeaveSlots() | Faults():
+                return self._answer_of_session(question)
             case (
                 CloseDescriptor()
                 | Duplicate()
@@ -242,6 +212,18 @@ class Runner:
                 return self._answer_about_runner(question)
             case _:
                 return self._answer_about_space(question)
+
+    def _answer_of_session(self, question: Offer | JoinSlots | LeaveSlots | Faults) -> object:
+        session = self.sessions[question.device]
+        match question:
+            case Offer():
+                return session.offer(question.queue, question.commands)
+            case JoinSlots():
+                return session.join(question.descriptor, question.size)
+            case Faults():
+                return session.take_faults(question.queue)
+            case LeaveSlots():
+                session.leave(question.memory)
         return None
 
     def _control(self, question: Control, interrupts: Interrupts) -> Answer:
