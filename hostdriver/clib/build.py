@@ -31,6 +31,9 @@ FLAGS: Final = (
     "-pthread",
     # Else a program's loader, which has the same names, would stand in for our own functions.
     "-Wl,-Bsymbolic",
+    # Session and memory last as long as the process: a program that closes the library and opens
+    # it again, or has threads inside of it meanwhile, finds everything as it was.
+    "-Wl,-z,nodelete",
     f"-Wl,-soname,{NAME}",
 )
 
