@@ -20,8 +20,9 @@ environment.enter()
 from firmware.abi.c_header import c_header  # noqa: E402
 from scripts.clibrary.declarations import header  # noqa: E402
 from scripts.clibrary.facts import Facts  # noqa: E402
+from scripts.clibrary.names import names_module  # noqa: E402
 from scripts.clibrary.pyfunctions import functions_module  # noqa: E402
-from scripts.clibrary.tables import functions_source, getters_source, numbers_header  # noqa: E402
+from scripts.clibrary.tables import functions_source, getters_source, numbers_header, own_header  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -33,9 +34,11 @@ def outputs(facts: Facts) -> dict[Path, str]:
         clib / "emuzero_abi.h": c_header(),
         clib / "level_zero.h": header(facts),
         clib / "numbers.h": numbers_header(facts),
+        clib / "own.h": own_header(facts),
         clib / "functions.c": functions_source(facts),
         clib / "getters.c": getters_source(facts),
         ROOT / "hostdriver" / "channel" / "functions.json": functions_module(facts),
+        ROOT / "hostdriver" / "channel" / "names.json": names_module(facts),
     }
 
 

@@ -20,12 +20,15 @@ from firmware.abi import (
     registers,
     rings,
     segment,
+    trace,
 )
 from firmware.abi._record import Record
 from firmware.abi._source import doc_of_constant
 from firmware.abi._word import Word
 from firmware.abi.boot import Behaviour, FirmwareLimits, FirmwareNote
 from firmware.abi.channel import (
+    ArgumentNote,
+    CallCounts,
     ChannelHeader,
     MessageKind,
     Place,
@@ -33,6 +36,7 @@ from firmware.abi.channel import (
     PlacesHeader,
     QuestionKind,
     SlotHeader,
+    Watching,
 )
 from firmware.abi.control import (
     CONTROL_COMMANDS,
@@ -67,6 +71,7 @@ from firmware.abi.statistics import (
     SpaceStatistics,
 )
 from firmware.abi.status import Status
+from firmware.abi.trace import TraceHeader, TraceKind, TraceRecord
 from firmware.abi.work import WORK_COMMANDS, Advice, WorkFlags, WorkOpcode
 
 _PLAIN: Final[tuple[type[Record], ...]] = (
@@ -77,6 +82,9 @@ _PLAIN: Final[tuple[type[Record], ...]] = (
     SlotHeader,
     PlacesHeader,
     Place,
+    CallCounts,
+    TraceHeader,
+    TraceRecord,
     Superblock,
     SpecBlock,
     FenceSlot,
@@ -123,6 +131,8 @@ ENUMS: Final[tuple[type[IntEnum], ...]] = (
     MessageKind,
     QuestionKind,
     PlaceKind,
+    ArgumentNote,
+    TraceKind,
     Phase,
     BootError,
     Behaviour,
@@ -149,6 +159,7 @@ FLAGS: Final[tuple[type[IntFlag], ...]] = (
     ObjectFlags,
     WorkFlags,
     Extension,
+    Watching,
 )
 """Every flag word."""
 
@@ -174,6 +185,9 @@ CONSTANTS: Final = (
     *_constants(channel, "CHANNEL_MAGIC", "CHANNEL_SLOTS", "CHANNEL_SLOT_SIZE"),
     *_constants(channel, "CHANNEL_SLOTS_OFFSET", "CHANNEL_PLACES"),
     *_constants(channel, "CHANNEL_PLACES_OFFSET", "CHANNEL_BEGIN"),
+    *_constants(channel, "CHANNEL_NOTE"),
+    *_constants(channel, "CHANNEL_COUNTS_OFFSET", "CHANNEL_COUNTS"),
+    *_constants(trace, "TRACE_MAGIC", "TRACE_VERSION"),
     *_constants(segment, "SEGMENT_MAGIC"),
     *_constants(registers, "REGISTER_PAGE_SIZE"),
     *_constants(rings, "CONTROL_QUEUE"),

@@ -13,7 +13,7 @@ the library answers for them without a call: `PlacesHeader`, then entries sorted
 before and after. The driver changes it before the reply that tells of the change.
 """
 
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 from typing import Final
 
 from firmware.abi._record import Record, constant, wire
@@ -27,12 +27,22 @@ CHANNEL_SLOT_SIZE: Final = 1 << 16
 """Bytes of a slot, its header included."""
 CHANNEL_SLOTS_OFFSET: Final = 4096
 """Where the first slot stands."""
-CHANNEL_PLACES: Final = 1 << 16
-"""Entries that the table of places has room for; with more the library asks the driver."""
-CHANNEL_PLACES_OFFSET: Final = CHANNEL_SLOTS_OFFSET + CHANNEL_SLOTS * CHANNEL_SLOT_SIZE
-"""Where the table of places stands."""
 CHANNEL_BEGIN: Final = 0xFFFF
 """Function number of the first call: tells the driver about the process."""
+CHANNEL_NOTE: Final = 0xFFFE
+"""Function number of a note: tells a driver that traces of a call that the library answered.
+
+Items: function, result, nanoseconds, count of arguments; for each `ArgumentNote` and the number, or
+the size of a structure by value and its bytes; size of the error description, and that.
+"""
+CHANNEL_COUNTS_OFFSET: Final = CHANNEL_SLOTS_OFFSET + CHANNEL_SLOTS * CHANNEL_SLOT_SIZE
+"""Where the first `CallCounts` stands, one for each function number."""
+CHANNEL_COUNTS: Final = 512
+"""Functions that can be counted."""
+CHANNEL_PLACES_OFFSET: Final = CHANNEL_COUNTS_OFFSET + CHANNEL_COUNTS * 32
+"""Where the table of places stands, behind the counts of 32 bytes each."""
+CHANNEL_PLACES: Final = 1 << 16
+"""Entries that the table of places has room for; with more the library asks the driver."""
 
 
 class MessageKind(IntEnum):
@@ -95,6 +105,26 @@ class PlaceKind(IntEnum):
     """Physical memory in reserved addresses, or the reservation around it."""
 
 
+class Watching(IntFlag):
+    """What the driver wants to know of a program's calls."""
+
+    COUNT = 1
+    """The library counts them in `CallCounts`."""
+    TRACE = 2
+    """Every call is told: the library marks those that it sends, and sends a note of the others."""
+
+
+class ArgumentNote(IntEnum):
+    """What a note says of an argument."""
+
+    NUMBER = 0
+    """It is this number, or pointer."""
+    HANDLE = 1
+    """It is the live handle that the driver knows by this number."""
+    BYTES = 2
+    """It is a structure by value: these bytes."""
+
+
 class ChannelHeader(Record, size=512):
     """First bytes of a channel."""
 
@@ -106,6 +136,7 @@ class ChannelHeader(Record, size=512):
     asleep: int = wire(U32, "1 while the driver wants the doorbell to be rung.", at=0x40)
     lost: int = wire(U32, "1 once the session has ended.")
     answers: int = wire(U32, "1 while the library may answer by itself, else 0.")
+    watching: Watching = wire(U32, "What is told of calls.", flags=Watching)
     posted: bytes = wire(raw(4 * CHANNEL_SLOTS), "A u32 for each slot: turns taken.", at=0x80)
 
 
@@ -119,6 +150,8 @@ class SlotHeader(Record, size=64):
     size: int = wire(U32, "Bytes of data behind this header.")
     result: int = wire(U32, "`ze_result_t` of a reply.")
     text_size: int = wire(U32, "Bytes of the error description behind the data.")
+    thread: int = wire(U32, "Of a traced call: its thread's number in the system.")
+    began: int = wire(U64, "Of a traced call: when it began, CLOCK_MONOTONIC in nanoseconds.")
 
 
 class PlacesHeader(Record, size=64):
@@ -139,3 +172,12 @@ class Place(Record, size=48):
     kind: int = wire(U32, "`PlaceKind`.")
     type: int = wire(U32, "`ze_memory_type_t`.")
     device: int = wire(U32, "Number of its device's handle; 0: none.")
+
+
+class CallCounts(Record, size=32):
+    """Calls of one function; the program's threads add to it."""
+
+    calls: int = wire(U64, "Calls that have ended.")
+    errors: int = wire(U64, "Those that ended with an error.")
+    nanoseconds: int = wire(U64, "Time that they took together.")
+    longest: int = wire(U64, "Time of the longest, in nanoseconds.")

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, final
 
 from hostdriver.channel.items import MalformedMessageError, Reader, Writer
 from hostdriver.channel.specs import NO_COUNT, Kind, interface
-from hostdriver.channel.structures import Structure, read_chain, read_structure, write_structure
+from hostdriver.channel.structures import (
+    Structure,
+    read_chain,
+    read_filled,
+    read_structure,
+    write_structure,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -138,6 +144,38 @@ def write_outputs(arguments: Arguments) -> bytes:
         else:
             writer.number(0)
     return writer.message()
+
+
+def read_outputs(arguments: Arguments, data: bytes) -> dict[str, list[Item]]:
+    """Return what `write_outputs` wrote for a call, for those who watch: elements by output.
+
+    Raises:
+        MalformedMessageError: the message is not what the function's outputs are.
+    """
+    reader = Reader(data)
+    found: dict[str, list[Item]] = {}
+    for param in arguments.spec.params:
+        if param.kind < Kind.VALUE_OUT:
+            continue
+        items = [_read_element(reader, param, arguments, at) for at in range(_count(reader))]
+        if param.name in arguments.wanted:
+            found[param.name] = items
+    return found
+
+
+def _read_element(reader: Reader, param: ParamSpec, arguments: Arguments, index: int) -> Item:
+    match param.kind:
+        case Kind.STRUCTURE_OUT | Kind.STRUCTURES_OUT:
+            given = arguments.values[param.name]
+            before = given if isinstance(given, list) else [given]
+            return read_filled(reader, param.target, before[index] if index < len(before) else None)
+        case Kind.BLOB_OUT | Kind.BYTES_OUT | Kind.STRING_OUT:
+            return reader.raw(param.size)
+        case Kind.EVENT_OUT:
+            number, _, _ = _EVENT.unpack(reader.raw(_EVENT.size))
+            return int(number)
+        case _:
+            return reader.number()
 
 
 def _read_input(reader: Reader, param: ParamSpec) -> Value:

@@ -150,6 +150,10 @@ class ProgramDevice:
         """Return the fault records of one queue that were not given out yet."""
         return self._faults.take(queue_id)
 
+    def take_all_faults(self) -> tuple[FaultRecord, ...]:
+        """Return the fault records of all queues that were not given out yet."""
+        return self._faults.take_all()
+
     def poll(self) -> Iterator[Callable[[], None]]:
         """Yield what is to be done now: one call for each answer that came."""
         for then, answer in self._desk.poll():

@@ -19,10 +19,12 @@ from hostdriver.channel.devices import ProgramDevice
 from hostdriver.channel.places import Places
 from hostdriver.channel.session import Session
 from hostdriver.channel.slots import CHANNEL_SIZE, Slots
+from hostdriver.channel.watch import Watch
 
 if TYPE_CHECKING:
     from firmware.link.handshake import Agreement
     from firmware.link.programs import LocalDevices
+    from hostdriver.channel.recorder import Recorder
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -53,10 +55,16 @@ class Programs:
     Owner: the emulator. Invariant: descriptors of a program are watched exactly while it is here.
     """
 
-    __slots__ = ("_asleep", "_devices", "_programs", "_socket")
+    __slots__ = ("_asleep", "_devices", "_programs", "_recorder", "_socket")
 
-    def __init__(self, devices: LocalDevices, socket: str) -> None:
-        """Serve programs with these devices; `socket` is where the emulator listens."""
+    def __init__(
+        self, devices: LocalDevices, socket: str, recorder: Recorder | None = None
+    ) -> None:
+        """Serve programs with these devices; `socket` is where the emulator listens.
+
+        A recorder is told what programs do, and belongs to the host.
+        """
+        self._recorder = recorder
         self._devices = devices
         self._socket = socket
         self._programs: tuple[Program, ...] = ()
@@ -85,9 +93,15 @@ class Programs:
                 for index in range(self._devices.count):
                     # One by one: those that were made are undone when the next cannot be.
                     devices += [self._attach(index, agreement, peer.pid, theirs)]
-                slots = Slots(channel, len(devices))
+                recorder, watch = self._recorder, None
+                if recorder is None:
+                    slots = Slots(channel, len(devices))
+                else:
+                    slots = Slots(channel, len(devices), recorder.watching)
+                    watch = Watch(recorder, peer.pid, name_in(agreement.hello))
                 carrier = SocketCarrier(connection)
-                session = Session(slots, Places(channel), carrier, devices, peer.pid, self._socket)
+                places = Places(channel)
+                session = Session(slots, places, carrier, devices, peer.pid, self._socket, watch)
                 program = Program(session, bell, peer)
                 self._watch(program, undo)
                 welcome = agreement.welcome(CHANNEL_SIZE, 0)
@@ -95,6 +109,7 @@ class Programs:
                 send_packet(connection, welcome.pack(), numbers, sockets.MSG_DONTWAIT)
             undo.pop_all()
         self._programs = (*self._programs, program)
+        _LOG.info("process %d, %s, begins", peer.pid, name_in(agreement.hello))
         session.set_asleep(asleep=self._asleep)
 
     def poll(self) -> bool:
@@ -108,6 +123,8 @@ class Programs:
             except Exception:  # noqa: BLE001 - a bug costs one program its session, no more
                 _LOG.exception("the session of process %d ended", program.peer.pid)
                 self._end(program)
+        if worked and self._recorder is not None:
+            self._recorder.flush()
         return worked
 
     def has_work(self) -> bool:
@@ -124,6 +141,8 @@ class Programs:
         """End all sessions; a second call does nothing."""
         for program in self._programs:
             self._end(program)
+        if self._recorder is not None:
+            self._recorder.close()
 
     def _attach(
         self, index: int, agreement: Agreement, pid: int, theirs: list[int]
@@ -151,6 +170,7 @@ class Programs:
         self._programs = tuple(other for other in self._programs if other is not program)
         for number in (program.bell.fileno(), *program.peer.filenos()):
             self._devices.unwatch(number)
+        _LOG.info("process %d has ended its session", program.peer.pid)
         try:
             program.close()
         except Exception:  # noqa: BLE001 - a bug costs one program its session, no more

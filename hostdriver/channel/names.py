@@ -86,6 +86,10 @@ class Names:
             raise invalid_argument(f"a handle of {kind.__name__} is null")
         return found
 
+    def objects(self) -> list[tuple[int, object]]:
+        """Return every object with its number."""
+        return [(number, thing) for (_, number), thing in self._objects.items()]
+
     def drop(self, kind: type[object], number: int | None) -> None:
         """Forget an object."""
         if number is not None:

@@ -13,6 +13,7 @@ from hostdriver.core.results import ZeError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hostdriver.channel.arguments import Arguments
     from hostdriver.channel.devices import ProgramDevice
     from hostdriver.channel.items import MalformedMessageError
     from hostdriver.channel.questions import RemoteQuestion
@@ -33,11 +34,18 @@ class Running:
     operation: Operation[bytes]
     asked: RemoteQuestion | None = None
     """The question that the program's thread is to answer."""
+    call: int = 0
+    """Its number in a trace; of an operation beside calls, that of the call which began it."""
+    thread: int = 0
+    """The program's thread, in a trace."""
+    arguments: Arguments | None = None
+    """What it was called with."""
 
 
-def beside(slot: int, question: Beside) -> Running:
+def beside(slot: int, question: Beside, of: Running) -> Running:
     """Return an operation that is to be carried out beside calls, at its begin."""
-    return Running(slot, "work beside", _without_outputs(question.make))
+    operation = _without_outputs(question.make)
+    return Running(slot, "work beside", operation, call=of.call, thread=of.thread)
 
 
 def submit(

@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from firmware.abi.channel import (
+    CHANNEL_COUNTS,
+    CHANNEL_COUNTS_OFFSET,
     CHANNEL_PLACES,
     CHANNEL_PLACES_OFFSET,
     CHANNEL_SLOT_SIZE,
     CHANNEL_SLOTS,
     CHANNEL_SLOTS_OFFSET,
+    CallCounts,
     ChannelHeader,
     MessageKind,
     Place,
     PlacesHeader,
     SlotHeader,
+    Watching,
 )
 from firmware.link.linux import fence, futex_wake
 from hostdriver.channel.items import MalformedMessageError
@@ -29,6 +33,15 @@ _POSTED: Final = next(field.offset for field in ChannelHeader.FIELDS if field.na
 _ASLEEP: Final = next(field.offset for field in ChannelHeader.FIELDS if field.name == "asleep")
 _LOST: Final = next(field.offset for field in ChannelHeader.FIELDS if field.name == "lost")
 _AT: Final = {field.name: field.offset for field in SlotHeader.FIELDS}
+_NOTHING: Final = Watching(0)
+
+
+class Mark(NamedTuple):
+    """What a traced program says of a call beside its message."""
+
+    thread: int
+    began: int
+    """CLOCK_MONOTONIC in nanoseconds."""
 
 
 class Incoming(NamedTuple):
@@ -50,8 +63,8 @@ class Slots:
 
     __slots__ = ("_posted", "_seen", "_segment", "_words")
 
-    def __init__(self, segment: Segment, device_count: int) -> None:
-        """Lay the channel out in a zeroed segment."""
+    def __init__(self, segment: Segment, device_count: int, watching: Watching = _NOTHING) -> None:
+        """Lay the channel out in a zeroed segment; `watching` says what is told of calls."""
         self._segment = segment
         self._words = segment.words
         header = ChannelHeader(
@@ -61,7 +74,9 @@ class Slots:
             device_count=device_count,
             asleep=1,
             lost=0,
-            answers=1,
+            # A traced program tells its driver of every call.
+            answers=int(Watching.TRACE not in watching),
+            watching=watching,
             posted=bytes(4 * CHANNEL_SLOTS),
         ).pack()
         segment.view[: len(header)] = header
@@ -117,6 +132,24 @@ class Slots:
         fence()
         if words.load32(base + _AT["sleepers"]):
             futex_wake(self._segment.address + base + _AT["turn"])
+
+    def mark(self, slot: int) -> Mark:
+        """Return what stands beside the message of a traced call."""
+        base = CHANNEL_SLOTS_OFFSET + slot * CHANNEL_SLOT_SIZE
+        return Mark(
+            self._words.load32(base + _AT["thread"]), self._words.load64(base + _AT["began"])
+        )
+
+    def counts(self) -> dict[int, CallCounts]:
+        """Return how often functions were called, by number; only those that were."""
+        end = CHANNEL_COUNTS_OFFSET + CHANNEL_COUNTS * CallCounts.SIZE
+        table = self._words.u8[CHANNEL_COUNTS_OFFSET:end].tobytes()
+        found: dict[int, CallCounts] = {}
+        for number in range(CHANNEL_COUNTS):
+            row = CallCounts.unpack(table[number * CallCounts.SIZE :][: CallCounts.SIZE])
+            if isinstance(row, CallCounts) and row.calls:
+                found[number] = row
+        return found
 
     def set_asleep(self, *, asleep: bool) -> None:
         """Say whether the program has to ring after it posted."""

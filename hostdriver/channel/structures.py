@@ -129,6 +129,24 @@ def write_structure(writer: Writer, structure: Structure) -> None:
                 writer.raw(_build(link.spec, link.values))
 
 
+def read_filled(reader: Reader, name: str, before: object) -> Structure:
+    """Take a structure out of a reply; `before` is the one that the call brought, with its chain.
+
+    Raises:
+        MalformedMessageError: the message is shorter.
+    """
+    spec = interface().structures[name]
+    chain = before.chain if isinstance(before, Structure) else []
+    structure = _parse(spec, reader.raw(spec.size), spec.stype)
+    if spec.is_chain:
+        structure.chain = [
+            _parse(link.spec, reader.raw(link.spec.size), link.stype)
+            for link in chain
+            if link.spec is not None
+        ]
+    return structure
+
+
 def _tag_of(spec: StructureSpec, data: bytes) -> int:
     """Return the tag that a program wrote, where it is one of the structure's; else its first.
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from firmware.abi.registers import DeviceStatus
+    from hostdriver.channel.recorder import Recorder
 
 
 class Powered(NamedTuple):
@@ -51,8 +52,11 @@ def serve(
     image: bytes | None,
     on_demand: bool,
     ready: Callable[[tuple[Powered, ...]], None],
+    recorder: Recorder | None = None,
 ) -> None:
     """Run an emulator until a signal, or on demand until nobody needs it; `ready` when it listens.
+
+    A recorder is told what C programs do, and belongs to the emulator.
 
     Raises:
         AttachError: the socket cannot be bound.
@@ -60,7 +64,7 @@ def serve(
     """
     config = EmulatorConfig(specs=specs, socket_path=socket_path, image=image, on_demand=on_demand)
     emulator = Emulator(config)
-    emulator.serve_programs(Programs(emulator.local, str(socket_path)))
+    emulator.serve_programs(Programs(emulator.local, str(socket_path), recorder))
     try:
         powered = tuple(Powered(device.spec, device.status) for device in emulator.devices)
         trio.run(partial(emulator.run, ready=partial(ready, powered)))

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 EPILOG: Final = """\b
 Examples:
   emuzero run -- ./program          run a Level Zero program, without a GPU
+  emuzero trace -- ./program        see what it calls
   emuzero demo                      see what the parts do, from calls to page tables
   emuzero demo --extension range    see one extension, by a program to copy
+  emuzero doctor                    check what they need
   emuzero serve --vram 2GiB &       run an emulator
   emuzero status --watch            look at it
   emuzero status --json | jq .      the same for programs
@@ -51,9 +53,11 @@ COMMANDS: Final = {
         "hostdriver.cli.demo.command", "Two processes share GPU memory, step by step on screen."
     ),
     "run": Entry("hostdriver.cli.run", "Run a Level Zero program on an emulator of its own."),
+    "trace": Entry("hostdriver.cli.trace.command", "Show what a program calls, a line each."),
     "env": Entry("hostdriver.cli.environment", "Print how programs find the driver."),
     "serve": Entry("hostdriver.cli.serve", "Run an emulator until it is told to end."),
     "status": Entry("hostdriver.cli.status.command", "Show what an emulator is doing."),
+    "doctor": Entry("hostdriver.cli.doctor.command", "Check what programs need, say what to do."),
     "completion": Entry("hostdriver.cli.completion", "Print completion for a shell."),
 }
 

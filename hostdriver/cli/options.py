@@ -38,6 +38,14 @@ _OPTIONS: Final = (
 )
 
 
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+LOG_OPTION: Final = click.option(
+    "--log",
+    type=click.Choice(LOG_LEVELS),
+    help="What the emulator says on standard error: info tells of programs, debug of calls too.",
+)
+
+
 def device_options(
     command: Callable[ArgumentsT, ResultT],
 ) -> Callable[ArgumentsT, ResultT]:

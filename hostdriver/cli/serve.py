@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import logging
 import os
 import traceback
 from dataclasses import fields
@@ -13,14 +14,16 @@ from typing import TYPE_CHECKING, Final, cast
 
 import click
 
+from firmware.abi.channel import Watching
 from firmware.abi.registers import Phase
 from firmware.image import REASONS, ImageError, load
 from firmware.link.errors import AttachError
+from hostdriver.channel.recorder import Recorder
 from hostdriver.cli import emulator
 from hostdriver.cli.console import say, warn
 from hostdriver.cli.exits import BadInput, CommandError
 from hostdriver.cli.hostlimits import memory_limits
-from hostdriver.cli.options import device_options
+from hostdriver.cli.options import LOG_OPTION, device_options
 from hostdriver.cli.sizes import format_size
 from hostdriver.cli.specfile import read_file, read_spec
 from hostdriver.runtime.discovery import find_socket
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
     from hostdriver.cli.emulator import DeviceSpec, Powered
 
+_RECORDS: Final = {"count": Watching.COUNT, "trace": Watching.COUNT | Watching.TRACE}
 EPILOG: Final = """\b
 Exit codes:
   0  told to end (SIGINT, SIGTERM), or the last client has left
@@ -55,6 +59,17 @@ A firmware image that the devices refuse is no error: they stay in their boot st
     "--ready-fd", type=click.IntRange(0), help="Descriptor that gets a JSON line when ready."
 )
 @click.option("--json", "as_json", is_flag=True, help="Say what runs as a JSON object.")
+@LOG_OPTION
+@click.option(
+    "--record",
+    type=click.Choice(list(_RECORDS)),
+    help="Tell of C programs: their accounts, or every call too (docs/trace.md).",
+)
+@click.option(
+    "--record-fd",
+    type=click.IntRange(0),
+    help="Descriptor that gets the records; it must block.",
+)
 def command(  # noqa: PLR0913 - one for each option
     *,
     devices: int | None,
@@ -66,13 +81,20 @@ def command(  # noqa: PLR0913 - one for each option
     on_demand: bool,
     ready_fd: int | None,
     as_json: bool,
+    log: str | None,
+    record: str | None,
+    record_fd: int | None,
 ) -> None:
     """Run an emulator in the foreground.
 
     It prints one line when the first client can connect, and ends at Ctrl-C or SIGTERM.
     """
-    if ready_fd is not None:
-        _check_descriptor(ready_fd)
+    for name, number in (("--ready-fd", ready_fd), ("--record-fd", record_fd)):
+        if number is not None:
+            _check_descriptor(name, number)
+    if log is not None:
+        _begin_log(log)
+    recorder = _recorder(record, record_fd)
     made = read_spec(spec, vram_size=vram, profile=profile)
     image = None if firmware is None else read_file(firmware)
     count = made.devices if devices is None else devices
@@ -91,7 +113,7 @@ def command(  # noqa: PLR0913 - one for each option
                 os.write(ready_fd, announcement.encode() + b"\n")
             os.close(ready_fd)
 
-    _run((made,) * count, path, image, ready, on_demand=on_demand)
+    _run((made,) * count, path, image, ready, recorder, on_demand=on_demand)
 
 
 def describe(path: Path, powered: Sequence[Powered]) -> dict[str, object]:
@@ -122,11 +144,27 @@ def headline(path: Path, powered: Sequence[Powered]) -> str:
     return f"emuzero: {what} at {path} (process {os.getpid()})"
 
 
-def _check_descriptor(number: int) -> None:
+def _begin_log(level: str) -> None:
+    """Write what the emulator logs to standard error."""
+    logging.basicConfig(
+        level=level.upper(), format="%(asctime)s emuzero %(levelname)s: %(message)s", force=True
+    )
+
+
+def _recorder(record: str | None, descriptor: int | None) -> Recorder | None:
+    if (record is None) != (descriptor is None):
+        raise BadInput("--record and --record-fd need each other")
+    if record is None or descriptor is None:
+        return None
+    os.set_inheritable(descriptor, False)  # noqa: FBT003 - positional only
+    return Recorder(descriptor, _RECORDS[record])
+
+
+def _check_descriptor(name: str, number: int) -> None:
     try:
         os.fstat(number)
     except OSError as error:
-        raise BadInput(f"--ready-fd: descriptor {number} is not open") from error
+        raise BadInput(f"{name}: descriptor {number} is not open") from error
 
 
 def _socket_path(given: Path | None) -> Path:
@@ -176,11 +214,14 @@ def _run(
     path: Path,
     image: bytes | None,
     ready: Callable[[Sequence[Powered]], None],
+    recorder: Recorder | None,
     *,
     on_demand: bool,
 ) -> None:
     try:
-        emulator.serve(specs, path, image=image, on_demand=on_demand, ready=ready)
+        emulator.serve(
+            specs, path, image=image, on_demand=on_demand, ready=ready, recorder=recorder
+        )
     except AttachError as error:
         raise CommandError(f"{_no_listening(path, error)}; --socket listens elsewhere") from error
     except OSError as error:

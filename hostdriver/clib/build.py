@@ -50,11 +50,26 @@ def library() -> Path:
     Raises:
         BuildError: no compiler, or it failed.
     """
-    folder = _cache() / f"clib-{_fingerprint()}"
-    path = folder / NAME
+    path = library_path()
     if not path.exists():
-        _build(folder, path)
+        _build(path.parent, path)
     return path
+
+
+def library_path() -> Path:
+    """Return where the library is, or would be built."""
+    return _cache() / f"clib-{_fingerprint()}" / NAME
+
+
+def other_builds() -> list[Path]:
+    """Return the folders in which libraries of other versions stand."""
+    mine = library_path().parent
+    return sorted(path for path in _cache().glob("clib-*") if path != mine)
+
+
+def compiler() -> str | None:
+    """Return the C compiler that builds the library; None: there is none."""
+    return next((found for name in COMPILERS if (found := shutil.which(name))), None)
 
 
 def stand_ins() -> Path:
@@ -93,13 +108,22 @@ def _system_loader() -> Path | None:
     for folder in filter(None, folders):
         if (path := Path(folder, LOADER)).exists():
             return path
+    return system_libraries().get(LOADER)
+
+
+def system_libraries() -> dict[str, Path]:
+    """Return the libraries that the system knows by name, and where they are."""
     search = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
     ldconfig = shutil.which("ldconfig", path=search)
     if ldconfig is None:
-        return None
+        return {}
     known = subprocess.run([ldconfig, "-p"], capture_output=True, text=True, check=False)
-    lines = (line.split() for line in known.stdout.splitlines())
-    return next((Path(words[-1]) for words in lines if words[:1] == [LOADER]), None)
+    found: dict[str, Path] = {}
+    for line in known.stdout.splitlines():
+        name, arrow, path = line.partition(" => ")
+        if arrow:
+            found.setdefault(name.split()[0], Path(path))
+    return found
 
 
 def compile_library(path: Path, *options: str) -> None:
@@ -108,16 +132,16 @@ def compile_library(path: Path, *options: str) -> None:
     Raises:
         BuildError: no compiler, or it failed.
     """
-    compiler = next((found for name in COMPILERS if (found := shutil.which(name))), None)
-    if compiler is None:
+    found = compiler()
+    if found is None:
         raise BuildError(
             "no C compiler found to build the library that programs load"
             " (on Debian: apt-get install gcc libc6-dev)"
         )
-    command = [compiler, *FLAGS, *options, "-o", str(path), *map(str, sources())]
+    command = [found, *FLAGS, *options, "-o", str(path), *map(str, sources())]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise BuildError(f"the C library cannot be built by {compiler}:\n{done.stderr.strip()}")
+        raise BuildError(f"the C library cannot be built by {found}:\n{done.stderr.strip()}")
 
 
 def _build(folder: Path, path: Path) -> None:

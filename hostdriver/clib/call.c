@@ -5,6 +5,7 @@
 #include "handles.h"
 #include "marshal.h"
 #include "questions.h"
+#include "watch.h"
 
 static bool is_handle(const emuzero_param *param)
 {
@@ -63,9 +64,10 @@ static ze_result_t check(const emuzero_function *function, const uint64_t *argum
 /* Alternate between the driver's questions and their answers until its reply is there. */
 static ze_result_t carry_out(emuzero_slot *slot, const emuzero_function *function)
 {
-    ze_result_t result =
-        emuzero_exchange(slot, EMUZERO_MESSAGE_KIND_CALL, function->number);
+    ze_result_t result;
 
+    emuzero_mark(slot);
+    result = emuzero_exchange(slot, EMUZERO_MESSAGE_KIND_CALL, function->number);
     while (result == ZE_RESULT_SUCCESS && slot->header->kind == EMUZERO_MESSAGE_KIND_QUESTION) {
         emuzero_answer(slot);
         result = emuzero_exchange(slot, EMUZERO_MESSAGE_KIND_ANSWER, 0);
@@ -139,9 +141,12 @@ static ze_result_t call(const emuzero_function *function, const uint64_t *argume
 
 ze_result_t emuzero_call(const emuzero_function *function, const uint64_t *arguments)
 {
+    bool is_watched = emuzero_enter();
     ze_result_t result = call(function, arguments);
 
     if (result != ZE_RESULT_SUCCESS)
         clear_pointers(function, arguments);
+    if (is_watched)
+        emuzero_leave(function, arguments, result, EMUZERO_IS_ERROR(result));
     return result;
 }

@@ -9,6 +9,9 @@
 enum { EMUZERO_RELEASES = 1, EMUZERO_OPTIONAL = 2, EMUZERO_NULL_ON_FAILURE = 4,
        EMUZERO_NO_PARAM = 255, EMUZERO_NO_STRUCTURE = 0xFFFF };
 
+/* NOT_READY is an answer. */
+#define EMUZERO_IS_ERROR(result) ((result) > ZE_RESULT_NOT_READY)
+
 /* What a parameter is; made by scripts/gen_c_library.py. */
 typedef struct {
     uint8_t kind;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "channel.h"
+#include "generated/own.h"
 #include "handles.h"
 
 struct emuzero_callback {
@@ -93,7 +94,7 @@ void emuzero_unlock_callbacks(void)
     pthread_mutex_unlock(&lock);
 }
 
-EMUZERO_EXPORT ze_result_t zexMemFreeRegisterCallbackExt(
+ze_result_t emuzero_own_zexMemFreeRegisterCallbackExt(
     ze_context_handle_t hContext, zex_memory_free_callback_ext_desc_t *hFreeCallbackDesc, void *ptr)
 {
     emuzero_callback *item;

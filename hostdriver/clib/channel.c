@@ -16,6 +16,7 @@
 #include "connection.h"
 #include "exports.h"
 #include "handles.h"
+#include "watch.h"
 
 enum {
     LOOK_MILLISECONDS = 50,   /* between looks whether the emulator lives, while nothing is called */
@@ -82,6 +83,7 @@ static void begin_as_child(void)
     emuzero_close_connection(&connection);
     emuzero_forget_addresses();
     emuzero_forget_callbacks();
+    emuzero_watch_anew();
 }
 
 static void make_state(void)
@@ -144,6 +146,7 @@ static ze_result_t connect_locked(void)
         emuzero_close_connection(&connection);
         return result;
     }
+    emuzero_watch_as_wanted(header()->watching);
     state->is_connected = true;
     return ZE_RESULT_SUCCESS;
 }
@@ -194,6 +197,19 @@ bool emuzero_may_answer(void)
 const uint8_t *emuzero_places(void)
 {
     return connection.channel + EMUZERO_CHANNEL_PLACES_OFFSET;
+}
+
+bool emuzero_has_session(void)
+{
+    return emuzero_is_connected() && !state->was_lost;
+}
+
+struct emuzero_call_counts *emuzero_counts_of(uint16_t function)
+{
+    if (function >= EMUZERO_CHANNEL_COUNTS)
+        return NULL;
+    return (struct emuzero_call_counts *)(connection.channel + EMUZERO_CHANNEL_COUNTS_OFFSET) +
+           function;
 }
 
 bool emuzero_sees_device(uint64_t number)

@@ -36,6 +36,12 @@ bool emuzero_may_answer(void);
 /* Return the first byte of the table of places. */
 const uint8_t *emuzero_places(void);
 
+/* Return whether it has connected, and no call has found the emulator gone since. */
+bool emuzero_has_session(void);
+
+/* Return where the calls of a function are counted, of a connected process; NULL: nowhere. */
+struct emuzero_call_counts *emuzero_counts_of(uint16_t function);
+
 /* Take a slot, waiting for a free one. */
 emuzero_slot emuzero_take_slot(void);
 void emuzero_give_slot(const emuzero_slot *slot);

@@ -14,8 +14,14 @@
 #include <unistd.h>
 
 #include "channel.h"
+#include "start.h"
 
-enum { PATIENCE_SECONDS = 10 };
+enum {
+    PATIENCE_SECONDS = 10,
+    MOST_STARTS = 2 /* one that was started on demand may leave with its last client just then */
+};
+
+typedef enum { ATTACHED, REFUSED, NOBODY } answer;
 
 typedef union {
     struct cmsghdr header;
@@ -27,11 +33,13 @@ static bool socket_path(char *path, size_t size)
 {
     const char *named = getenv("EMUZERO_SOCKET");
     const char *runtime = getenv("XDG_RUNTIME_DIR");
+    struct stat status;
     int length;
 
     if (named != NULL && *named)
         length = snprintf(path, size, "%s", named);
-    else if (runtime != NULL && *runtime)
+    else if (runtime != NULL && *runtime == '/' && stat(runtime, &status) == 0 &&
+             S_ISDIR(status.st_mode))
         length = snprintf(path, size, "%s/emuzero/shared.sock", runtime);
     else
         length = snprintf(path, size, "/tmp/emuzero-%u/shared.sock", (unsigned)geteuid());
@@ -123,8 +131,10 @@ static bool say_hello(int socket)
     return send(socket, &hello, sizeof(hello), MSG_NOSIGNAL) == (ssize_t)sizeof(hello);
 }
 
-/* Receive the answer; returns the number of descriptors, or -1 with the error description set. */
-static int receive_welcome(int socket, struct emuzero_welcome *welcome, int *numbers)
+/* Receive the answer; returns the number of descriptors, or -1 with the error description set;
+ * `hung_up`: there was no answer. */
+static int receive_welcome(int socket, struct emuzero_welcome *welcome, int *numbers,
+                           bool *hung_up)
 {
     control_space control;
     struct iovec bytes = {welcome, sizeof(*welcome)};
@@ -138,6 +148,7 @@ static int receive_welcome(int socket, struct emuzero_welcome *welcome, int *num
     do
         size = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
     while (size < 0 && errno == EINTR);
+    *hung_up = size == 0 || (size < 0 && errno == ECONNRESET);
     if (size != (ssize_t)sizeof(*welcome) || welcome->magic != EMUZERO_HELLO_MAGIC) {
         emuzero_set_error("the emulator did not answer: %s",
                           size < 0 ? strerror(errno) : "it hung up, or is another version");
@@ -210,33 +221,33 @@ static bool map_all(emuzero_connection *connection, const int *numbers, int coun
     return true;
 }
 
-bool emuzero_open_connection(emuzero_connection *connection)
+static answer attach(emuzero_connection *connection, const char *path)
 {
     struct timeval patience = {PATIENCE_SECONDS, 0};
     struct emuzero_welcome welcome;
     int numbers[EMUZERO_MAX_DESCRIPTORS];
-    char path[4096];
-    int count;
+    bool hung_up = true;
+    int count = -1;
     bool mapped;
 
     *connection = (emuzero_connection){.socket = -1, .doorbell = -1};
-    if (!socket_path(path, sizeof(path))) {
-        emuzero_set_error("the path of the emulator's socket is too long");
-        return false;
-    }
     connection->socket = connect_path(path);
     if (connection->socket < 0) {
-        emuzero_set_error("no emulator listens at %s: %s (emuzero run -- PROGRAM starts one)", path,
-                          strerror(errno));
-        return false;
+        bool is_nobody = errno == ENOENT || errno == ECONNREFUSED;
+
+        emuzero_set_error("no emulator listens at %s: %s (emuzero run -- PROGRAM starts one; "
+                          "after eval \"$(emuzero env)\" programs do)",
+                          path, strerror(errno));
+        return is_nobody ? NOBODY : REFUSED;
     }
     setsockopt(connection->socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    count = say_hello(connection->socket)
-                ? receive_welcome(connection->socket, &welcome, numbers)
-                : (emuzero_set_error("the emulator at %s hung up", path), -1);
+    if (say_hello(connection->socket))
+        count = receive_welcome(connection->socket, &welcome, numbers, &hung_up);
+    else
+        emuzero_set_error("the emulator at %s hung up", path);
     if (count < 0) {
         emuzero_close_connection(connection);
-        return false;
+        return hung_up ? NOBODY : REFUSED;
     }
     mapped = map_all(connection, numbers, count);
     connection->doorbell = numbers[1];
@@ -244,7 +255,26 @@ bool emuzero_open_connection(emuzero_connection *connection)
     close_all(numbers + 2, count - 2);
     if (!mapped)
         emuzero_close_connection(connection);
-    return mapped;
+    return mapped ? ATTACHED : REFUSED;
+}
+
+bool emuzero_open_connection(emuzero_connection *connection)
+{
+    char path[4096];
+
+    *connection = (emuzero_connection){.socket = -1, .doorbell = -1};
+    if (!socket_path(path, sizeof(path))) {
+        emuzero_set_error("the path of the emulator's socket is too long");
+        return false;
+    }
+    for (int starts = 0;; starts++) {
+        answer found = attach(connection, path);
+
+        if (found != NOBODY || starts == MOST_STARTS || !emuzero_may_start())
+            return found == ATTACHED;
+        if (!emuzero_start())
+            return false;
+    }
 }
 
 void emuzero_close_connection(emuzero_connection *connection)

@@ -18,7 +18,8 @@ typedef struct {
     size_t segment_sizes[EMUZERO_MOST_DEVICES];
 } emuzero_connection;
 
-/* Connect and map everything. Returns false with the cause as the error description; nothing is
+/* Connect and map everything; where nobody listens at the shared socket, an emulator is started if
+ * the environment says how. Returns false with the cause as the error description; nothing is
  * left open then. */
 bool emuzero_open_connection(emuzero_connection *connection);
 

@@ -1,8 +1,9 @@
-/* The functions that are more than a call of the driver. */
+/* The functions that are more than a call of the driver; `functions.c` watches and exports them. */
 #include <string.h>
 
 #include "call.h"
 #include "channel.h"
+#include "generated/own.h"
 #include "handles.h"
 #include "tables.h"
 
@@ -26,7 +27,7 @@ static ze_result_t give_driver(uint32_t *count, ze_driver_handle_t *drivers)
     return ZE_RESULT_SUCCESS;
 }
 
-EMUZERO_EXPORT ze_result_t zeInit(ze_init_flags_t flags)
+ze_result_t emuzero_own_zeInit(ze_init_flags_t flags)
 {
     if (flags & ~(uint32_t)(ZE_INIT_FLAG_GPU_ONLY | ZE_INIT_FLAG_VPU_ONLY))
         return ZE_RESULT_ERROR_INVALID_ENUMERATION;
@@ -35,7 +36,7 @@ EMUZERO_EXPORT ze_result_t zeInit(ze_init_flags_t flags)
     return emuzero_connect();
 }
 
-EMUZERO_EXPORT ze_result_t zeDriverGet(uint32_t *pCount, ze_driver_handle_t *phDrivers)
+ze_result_t emuzero_own_zeDriverGet(uint32_t *pCount, ze_driver_handle_t *phDrivers)
 {
     ze_result_t result;
 
@@ -45,7 +46,7 @@ EMUZERO_EXPORT ze_result_t zeDriverGet(uint32_t *pCount, ze_driver_handle_t *phD
     return result == ZE_RESULT_SUCCESS ? give_driver(pCount, phDrivers) : result;
 }
 
-EMUZERO_EXPORT ze_result_t zeInitDrivers(uint32_t *pCount, ze_driver_handle_t *phDrivers,
+ze_result_t emuzero_own_zeInitDrivers(uint32_t *pCount, ze_driver_handle_t *phDrivers,
                                          ze_init_driver_type_desc_t *desc)
 {
     ze_result_t result;
@@ -62,7 +63,7 @@ EMUZERO_EXPORT ze_result_t zeInitDrivers(uint32_t *pCount, ze_driver_handle_t *p
     return result == ZE_RESULT_SUCCESS ? give_driver(pCount, phDrivers) : result;
 }
 
-EMUZERO_EXPORT ze_result_t zeDriverGetLastErrorDescription(ze_driver_handle_t hDriver,
+ze_result_t emuzero_own_zeDriverGetLastErrorDescription(ze_driver_handle_t hDriver,
                                                            const char **ppString)
 {
     uint64_t number;
@@ -77,7 +78,7 @@ EMUZERO_EXPORT ze_result_t zeDriverGetLastErrorDescription(ze_driver_handle_t hD
     return ZE_RESULT_SUCCESS;
 }
 
-EMUZERO_EXPORT ze_result_t zerGetLastErrorDescription(const char **ppString)
+ze_result_t emuzero_own_zerGetLastErrorDescription(const char **ppString)
 {
     if (ppString == NULL)
         return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
@@ -85,7 +86,7 @@ EMUZERO_EXPORT ze_result_t zerGetLastErrorDescription(const char **ppString)
     return ZE_RESULT_SUCCESS;
 }
 
-EMUZERO_EXPORT ze_result_t zeDriverGetExtensionFunctionAddress(ze_driver_handle_t hDriver,
+ze_result_t emuzero_own_zeDriverGetExtensionFunctionAddress(ze_driver_handle_t hDriver,
                                                                const char *name,
                                                                void **ppFunctionAddress)
 {
@@ -111,7 +112,7 @@ static ze_context_handle_t default_context(void)
     return emuzero_handle_of(EMUZERO_TYPE_ze_context_handle_t, DEFAULT_CONTEXT);
 }
 
-EMUZERO_EXPORT ze_context_handle_t zeDriverGetDefaultContext(ze_driver_handle_t hDriver)
+ze_context_handle_t emuzero_own_zeDriverGetDefaultContext(ze_driver_handle_t hDriver)
 {
     uint64_t number;
 
@@ -120,12 +121,12 @@ EMUZERO_EXPORT ze_context_handle_t zeDriverGetDefaultContext(ze_driver_handle_t 
     return default_context();
 }
 
-EMUZERO_EXPORT ze_context_handle_t zerGetDefaultContext(void)
+ze_context_handle_t emuzero_own_zerGetDefaultContext(void)
 {
     return default_context();
 }
 
-EMUZERO_EXPORT uint32_t zerTranslateDeviceHandleToIdentifier(ze_device_handle_t hDevice)
+uint32_t emuzero_own_zerTranslateDeviceHandleToIdentifier(ze_device_handle_t hDevice)
 {
     uint64_t number;
 
@@ -134,7 +135,7 @@ EMUZERO_EXPORT uint32_t zerTranslateDeviceHandleToIdentifier(ze_device_handle_t 
     return (uint32_t)number - 1;
 }
 
-EMUZERO_EXPORT ze_device_handle_t zerTranslateIdentifierToDeviceHandle(uint32_t identifier)
+ze_device_handle_t emuzero_own_zerTranslateIdentifierToDeviceHandle(uint32_t identifier)
 {
     uint64_t number = (uint64_t)identifier + 1;
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 SOCKET_VARIABLE: Final = "EMUZERO_SOCKET"
 """Environment variable that names the emulator's socket."""
+PYTHON_VARIABLE: Final = "EMUZERO_PYTHON"
+"""Environment variable that names the interpreter by which C programs start an emulator."""
 DISABLED_VARIABLE: Final = "EMUZERO_DISABLE_EXTENSIONS"
 """Environment variable that names extensions, comma separated, which this process does without."""
 SHARED_SOCKET: Final = "shared.sock"

@@ -52,6 +52,18 @@ class FaultReader:
             self._kept.extend(others)
         return found
 
+    def take_all(self) -> tuple[FaultRecord, ...]:
+        """Return the records of all queues that were not given out yet, oldest first.
+
+        Raises:
+            ContractError: the fault ring is malformed.
+        """
+        with self._lock:
+            self._read_all()
+            found = tuple(self._kept)
+            self._kept.clear()
+        return found
+
     def _read_all(self) -> None:
         # Acknowledged before the ring is emptied: a record written in between is found in the ring.
         bits = FaultStatus.pending.mask | FaultStatus.overflow.mask

@@ -42,10 +42,10 @@ def header(facts: Facts) -> str:
     return "\n".join(parts)
 
 
-def signature(function: Function) -> str:
-    """Return the prototype of a function without its end."""
+def signature(function: Function, prefix: str = "") -> str:
+    """Return the prototype of a function without its end; `prefix` stands before its name."""
     params = ", ".join(f"{each.ctype} {each.name}" for each in function.params) or "void"
-    return f"{function.returns} {function.name}({params})"
+    return f"{function.returns} {prefix}{function.name}({params})"
 
 
 def table_type(getter: str) -> str:

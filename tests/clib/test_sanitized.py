@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hostdriver.clib.build import COMPILERS, NAME, SOURCES, compile_library
-from tests.clib.conftest import PROGRAMS
+from tests.harness.cprograms import PROGRAMS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.harness.emulator_process import EmulatorProcess
 
 SANITIZED = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
-NOT_HERE = {"identifiers", "local", "lost", "mappings"}
+NOT_HERE = {"identifiers", "local", "lost", "mappings", "starts"}
 """Programs that a test has to talk to; one that takes all mappings, which watching needs."""
 
 

@@ -4,6 +4,8 @@ from typing import Final
 
 from firmware.abi.boot import Behaviour, FirmwareLimits, FirmwareNote
 from firmware.abi.channel import (
+    ArgumentNote,
+    CallCounts,
     ChannelHeader,
     MessageKind,
     Place,
@@ -11,6 +13,7 @@ from firmware.abi.channel import (
     PlacesHeader,
     QuestionKind,
     SlotHeader,
+    Watching,
 )
 from firmware.abi.handshake import DescriptorNote, HandshakeStatus, Hello, Purpose, Welcome
 from firmware.abi.ids import PageSizes, Rights
@@ -19,6 +22,7 @@ from firmware.abi.reference.page import Page
 from firmware.abi.registers import AbiVersion, BootError, DeviceStatus, FaultStatus, Phase
 from firmware.abi.rings import Doorbell, RingHeader, RingState
 from firmware.abi.segment import FenceSlot, SpecBlock, Superblock
+from firmware.abi.trace import TraceHeader, TraceKind, TraceRecord
 
 _HANDSHAKE: Final = """
 A client connects to the device's Unix socket (`SOCK_SEQPACKET`: one message is one packet) and
@@ -176,6 +180,19 @@ A descriptor that a question needs comes over the socket before, in a `Descripto
 is the slot's number.
 """
 
+_WATCHING: Final = """
+## Watching
+
+The driver sets `watching` before the program's first call. With `COUNT` the library adds each call
+to the `CallCounts` of its function, behind the slots. With `TRACE` it stores thread and begin of
+each call beside its message, and tells of the calls that it answers by itself in a note.
+"""
+
+_TRACE: Final = """
+One header, then records, each with its payload behind it. Records of one program stand in the order
+in which the driver saw them; a record of a call has the call's number.
+"""
+
 LINK_PAGES: Final = (
     Page(
         "handshake.md",
@@ -222,15 +239,16 @@ LINK_PAGES: Final = (
         "Call channel",
         "How a C program calls a driver that runs in the emulator.",
         (
-            _CHANNEL,
-            ChannelHeader,
-            SlotHeader,
-            MessageKind,
-            QuestionKind,
-            PlacesHeader,
-            Place,
-            PlaceKind,
+            *(_CHANNEL, ChannelHeader, SlotHeader, MessageKind, QuestionKind),
+            *(PlacesHeader, Place, PlaceKind),
+            *(_WATCHING, Watching, ArgumentNote, CallCounts),
         ),
+    ),
+    Page(
+        "trace.md",
+        "Traces",
+        "The stream that `emuzero trace` keeps: calls, their commands, and what came of them.",
+        (_TRACE, TraceHeader, TraceRecord, TraceKind),
     ),
     Page(
         "boot.md",

@@ -37,8 +37,9 @@ from hostdriver.cli.demo.events import (
     decode_order,
 )
 from hostdriver.cli.demo.inputs import display_name
-from hostdriver.cli.demo.trace import Trace, hexadecimal
+from hostdriver.cli.demo.trace import Trace
 from hostdriver.cli.demo.window import plan
+from hostdriver.cli.records import hexadecimal
 from hostdriver.cli.sizes import counted
 
 if TYPE_CHECKING:

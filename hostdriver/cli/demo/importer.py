@@ -24,7 +24,8 @@ from hostdriver.cli.demo.content import (
     read_reply,
 )
 from hostdriver.cli.demo.events import FileHash, Finished, Opened, Replied, Verified
-from hostdriver.cli.demo.trace import Trace, hexadecimal
+from hostdriver.cli.demo.trace import Trace
+from hostdriver.cli.records import hexadecimal
 from hostdriver.cli.sizes import counted
 
 if TYPE_CHECKING:

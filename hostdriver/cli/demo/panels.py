@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from firmware.abi.describe import describe_handle
-from hostdriver.cli.demo.trace import hexadecimal
+from hostdriver.cli.records import hexadecimal
 from hostdriver.cli.sizes import counted, format_size
 
 if TYPE_CHECKING:

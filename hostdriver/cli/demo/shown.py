@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 from hostdriver.api.context import Context
 from hostdriver.api.device import Device
 from hostdriver.api.physical_handle import PhysicalMem
-from hostdriver.cli.demo.trace import hexadecimal
+from hostdriver.cli.records import hexadecimal
 from hostdriver.cli.sizes import counted
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from hostdriver.cli.demo.panels import (
     statistics_table,
     tables_side_by_side,
 )
-from hostdriver.cli.demo.trace import hexadecimal
+from hostdriver.cli.records import hexadecimal
 from hostdriver.cli.sizes import counted, format_size
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from firmware.abi.describe import describe, describe_work
 from hostdriver.cli.demo.events import Call, Command
+from hostdriver.cli.records import short_of
 from hostdriver.core.questions import Answer, Control, Submit
 from hostdriver.core.results import ZeError, ZeResult
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 
 MOST_COMMANDS: Final = 64
 """Commands that are told of one call."""
-_ALWAYS_THERE: Final = frozenset({"opcode", "status", "request", "tag", "payload_offset"})
-_ALWAYS_SHOWN: Final = frozenset({"root_address"})
-_NOTHING: Final = frozenset({"", "0", "none", "zero", "NONE", "OK"})
 
 
 @final
@@ -77,27 +75,3 @@ class Trace:
         if len(self._commands) < MOST_COMMANDS:
             answered = "" if reply is None else short_of(reply)
             self._commands.append(Command(ring, text, answered))
-
-
-def short_of(description: Description) -> str:
-    """Return a record in one line without what is the same everywhere, or zero."""
-    if description.problem is not None:
-        return description.line
-    values = [
-        f"{row.name}={_without_decimal(row.value)}"
-        for row in description.rows
-        if not row.fixed
-        and row.name not in _ALWAYS_THERE
-        and (row.value not in _NOTHING or row.name in _ALWAYS_SHOWN)
-    ]
-    return " ".join([description.title, *values])
-
-
-def hexadecimal(number: int) -> str:
-    """Return a number as addresses and sizes are written: hex, in groups of four."""
-    return f"{number:#_x}"
-
-
-def _without_decimal(value: str) -> str:
-    text, _, _ = value.partition(" (")
-    return text if value.startswith("0x") else value

@@ -42,9 +42,20 @@
 #define EMUZERO_CHANNEL_SLOTS_OFFSET 0x1000 /* Where the first slot stands. */
 /* Entries that the table of places has room for; with more the library asks the driver. */
 #define EMUZERO_CHANNEL_PLACES 0x10000
-#define EMUZERO_CHANNEL_PLACES_OFFSET 0x401000 /* Where the table of places stands. */
+/* Where the table of places stands, behind the counts of 32 bytes each. */
+#define EMUZERO_CHANNEL_PLACES_OFFSET 0x405000
 /* Function number of the first call: tells the driver about the process. */
 #define EMUZERO_CHANNEL_BEGIN 0xffff
+/* Function number of a note: tells a driver that traces of a call that the library answered.
+ * Items: function, result, nanoseconds, count of arguments; for each `ArgumentNote` and the
+ * number, or the size of a structure by value and its bytes; size of the error description,
+ * and that. */
+#define EMUZERO_CHANNEL_NOTE 0xfffe
+/* Where the first `CallCounts` stands, one for each function number. */
+#define EMUZERO_CHANNEL_COUNTS_OFFSET 0x401000
+#define EMUZERO_CHANNEL_COUNTS 0x200 /* Functions that can be counted. */
+#define EMUZERO_TRACE_MAGIC UINT64_C(0x434152545a4d4531) /* The bytes `1EMZTRAC`. */
+#define EMUZERO_TRACE_VERSION 1 /* Changes whenever records or payloads do. */
 #define EMUZERO_SEGMENT_MAGIC UINT64_C(0x4f52455a554d4531) /* The bytes `1EMUZERO` in memory. */
 #define EMUZERO_REGISTER_PAGE_SIZE 0x1000 /* Size of the register page in bytes. */
 /* Doorbell index of the control ring; work queues have 1 and up. */
@@ -181,6 +192,37 @@ enum emuzero_place_kind {
     EMUZERO_PLACE_KIND_OPENED = 0x2, /* From a handle of another process. */
     /* Physical memory in reserved addresses, or the reservation around it. */
     EMUZERO_PLACE_KIND_MAPPED = 0x3,
+};
+
+/* What a note says of an argument. */
+enum emuzero_argument_note {
+    EMUZERO_ARGUMENT_NOTE_NUMBER = 0x0, /* It is this number, or pointer. */
+    /* It is the live handle that the driver knows by this number. */
+    EMUZERO_ARGUMENT_NOTE_HANDLE = 0x1,
+    EMUZERO_ARGUMENT_NOTE_BYTES = 0x2, /* It is a structure by value: these bytes. */
+};
+
+/* What a record tells, and what its payload is. */
+enum emuzero_trace_kind {
+    /* A program began: `what` is its process, the payload its name. */
+    EMUZERO_TRACE_KIND_PROGRAM = 0x1,
+    /* A call began: `what` is its function, the payload its arguments as they stood in the
+     * slot. */
+    EMUZERO_TRACE_KIND_CALL = 0x2,
+    /* A call ended: `what` is its result, `more` the size of the error description, which
+     * stands behind the outputs in the payload. */
+    EMUZERO_TRACE_KIND_RETURN = 0x3,
+    /* A call that the library answered: `what` is its function, the payload its note. */
+    EMUZERO_TRACE_KIND_LOCAL = 0x4,
+    /* A command for the firmware of device `what`: the payload is the command. */
+    EMUZERO_TRACE_KIND_CONTROL = 0x5,
+    EMUZERO_TRACE_KIND_REPLY = 0x6, /* What device `what` replied: the payload is the reply. */
+    /* Commands for queue `more` of device `what`: the payload is one after the other. */
+    EMUZERO_TRACE_KIND_WORK = 0x7,
+    /* A fault that a queue of device `what` met: the payload is the fault record. */
+    EMUZERO_TRACE_KIND_FAULT = 0x8,
+    /* A program ended: the payload is its account, a JSON object. */
+    EMUZERO_TRACE_KIND_END = 0x9,
 };
 
 /* Phases of the device's life. */
@@ -505,6 +547,11 @@ enum emuzero_export_kind {
 #define EMUZERO_EXTENSION_EXT_SUBGROUPS UINT64_C(0x80000000000000)
 #define EMUZERO_EXTENSION_EXT_VIRTUAL_MEM_READONLY_PROPERTIES UINT64_C(0x100000000000000)
 
+/* What the driver wants to know of a program's calls. */
+#define EMUZERO_WATCHING_COUNT UINT64_C(0x1) /* The library counts them in `CallCounts`. */
+/* Every call is told: the library marks those that it sends, and sends a note of the others. */
+#define EMUZERO_WATCHING_TRACE UINT64_C(0x2)
+
 /* --- Registers: byte offsets in the register page --- */
 
 /* uint32_t, read only for the host. PCI device << 16 | vendor. */
@@ -691,7 +738,8 @@ struct emuzero_channel_header {
     uint32_t asleep; /* 0x40: 1 while the driver wants the doorbell to be rung. */
     uint32_t lost; /* 0x44: 1 once the session has ended. */
     uint32_t answers; /* 0x48: 1 while the library may answer by itself, else 0. */
-    uint8_t reserved_4c[52]; /* 0x4c: Reserved, must be zero. */
+    uint32_t watching; /* 0x4c: What is told of calls. */
+    uint8_t reserved_50[48]; /* 0x50: Reserved, must be zero. */
     uint8_t posted[256]; /* 0x80: A u32 for each slot: turns taken. */
     uint8_t reserved_180[128]; /* 0x180: Reserved, must be zero. */
 };
@@ -706,7 +754,8 @@ EMUZERO_FIELD_(emuzero_channel_header, reserved_18, 0x18);
 EMUZERO_FIELD_(emuzero_channel_header, asleep, 0x40);
 EMUZERO_FIELD_(emuzero_channel_header, lost, 0x44);
 EMUZERO_FIELD_(emuzero_channel_header, answers, 0x48);
-EMUZERO_FIELD_(emuzero_channel_header, reserved_4c, 0x4c);
+EMUZERO_FIELD_(emuzero_channel_header, watching, 0x4c);
+EMUZERO_FIELD_(emuzero_channel_header, reserved_50, 0x50);
 EMUZERO_FIELD_(emuzero_channel_header, posted, 0x80);
 EMUZERO_FIELD_(emuzero_channel_header, reserved_180, 0x180);
 
@@ -719,7 +768,9 @@ struct emuzero_slot_header {
     uint32_t size; /* 0x10: Bytes of data behind this header. */
     uint32_t result; /* 0x14: `ze_result_t` of a reply. */
     uint32_t text_size; /* 0x18: Bytes of the error description behind the data. */
-    uint8_t reserved_1c[36]; /* 0x1c: Reserved, must be zero. */
+    uint32_t thread; /* 0x1c: Of a traced call: its thread's number in the system. */
+    uint64_t began; /* 0x20: Of a traced call: when it began, CLOCK_MONOTONIC in nanoseconds. */
+    uint8_t reserved_28[24]; /* 0x28: Reserved, must be zero. */
 };
 EMUZERO_SIZE_(emuzero_slot_header, 64);
 EMUZERO_FIELD_(emuzero_slot_header, turn, 0x0);
@@ -729,7 +780,9 @@ EMUZERO_FIELD_(emuzero_slot_header, what, 0xc);
 EMUZERO_FIELD_(emuzero_slot_header, size, 0x10);
 EMUZERO_FIELD_(emuzero_slot_header, result, 0x14);
 EMUZERO_FIELD_(emuzero_slot_header, text_size, 0x18);
-EMUZERO_FIELD_(emuzero_slot_header, reserved_1c, 0x1c);
+EMUZERO_FIELD_(emuzero_slot_header, thread, 0x1c);
+EMUZERO_FIELD_(emuzero_slot_header, began, 0x20);
+EMUZERO_FIELD_(emuzero_slot_header, reserved_28, 0x28);
 
 /* First bytes of the table of places. */
 struct emuzero_places_header {
@@ -764,6 +817,63 @@ EMUZERO_FIELD_(emuzero_place, kind, 0x20);
 EMUZERO_FIELD_(emuzero_place, type, 0x24);
 EMUZERO_FIELD_(emuzero_place, device, 0x28);
 EMUZERO_FIELD_(emuzero_place, reserved_2c, 0x2c);
+
+/* Calls of one function; the program's threads add to it. */
+struct emuzero_call_counts {
+    uint64_t calls; /* 0x00: Calls that have ended. */
+    uint64_t errors; /* 0x08: Those that ended with an error. */
+    uint64_t nanoseconds; /* 0x10: Time that they took together. */
+    uint64_t longest; /* 0x18: Time of the longest, in nanoseconds. */
+};
+EMUZERO_SIZE_(emuzero_call_counts, 32);
+EMUZERO_FIELD_(emuzero_call_counts, calls, 0x0);
+EMUZERO_FIELD_(emuzero_call_counts, errors, 0x8);
+EMUZERO_FIELD_(emuzero_call_counts, nanoseconds, 0x10);
+EMUZERO_FIELD_(emuzero_call_counts, longest, 0x18);
+
+/* Begin of a stream. */
+struct emuzero_trace_header {
+    uint64_t magic; /* 0x00: The bytes `1EMZTRAC`. */
+    uint32_t version; /* 0x08: `TRACE_VERSION` of whoever wrote it. */
+    uint16_t abi_major; /* 0x0c: ABI version of the commands in it. */
+    uint16_t abi_minor; /* 0x0e: The same. */
+    uint64_t began; /* 0x10: CLOCK_MONOTONIC when it began, in nanoseconds. */
+    uint64_t wall_clock; /* 0x18: Nanoseconds since 1970 when it began. */
+    uint8_t interface[16]; /* 0x20: Begin of the SHA-256 of the table of functions. */
+    uint8_t reserved_30[16]; /* 0x30: Reserved, must be zero. */
+};
+#define EMUZERO_TRACE_HEADER_MAGIC UINT64_C(0x434152545a4d4531)
+EMUZERO_SIZE_(emuzero_trace_header, 64);
+EMUZERO_FIELD_(emuzero_trace_header, magic, 0x0);
+EMUZERO_FIELD_(emuzero_trace_header, version, 0x8);
+EMUZERO_FIELD_(emuzero_trace_header, abi_major, 0xc);
+EMUZERO_FIELD_(emuzero_trace_header, abi_minor, 0xe);
+EMUZERO_FIELD_(emuzero_trace_header, began, 0x10);
+EMUZERO_FIELD_(emuzero_trace_header, wall_clock, 0x18);
+EMUZERO_FIELD_(emuzero_trace_header, interface, 0x20);
+EMUZERO_FIELD_(emuzero_trace_header, reserved_30, 0x30);
+
+/* One thing that happened. */
+struct emuzero_trace_record {
+    uint32_t size; /* 0x00: Bytes of payload behind this record. */
+    uint32_t kind; /* 0x04: What it tells. */
+    uint32_t program; /* 0x08: Number of the program, from 1. */
+    /* 0x0c: Thread of the call, as the system numbers it; 0 if none is meant. */
+    uint32_t thread;
+    uint64_t call; /* 0x10: Number of the call in its program, from 1; 0 if none is meant. */
+    uint64_t time; /* 0x18: CLOCK_MONOTONIC in nanoseconds. */
+    uint32_t what; /* 0x20: See the kind. */
+    uint32_t more; /* 0x24: See the kind. */
+};
+EMUZERO_SIZE_(emuzero_trace_record, 40);
+EMUZERO_FIELD_(emuzero_trace_record, size, 0x0);
+EMUZERO_FIELD_(emuzero_trace_record, kind, 0x4);
+EMUZERO_FIELD_(emuzero_trace_record, program, 0x8);
+EMUZERO_FIELD_(emuzero_trace_record, thread, 0xc);
+EMUZERO_FIELD_(emuzero_trace_record, call, 0x10);
+EMUZERO_FIELD_(emuzero_trace_record, time, 0x18);
+EMUZERO_FIELD_(emuzero_trace_record, what, 0x20);
+EMUZERO_FIELD_(emuzero_trace_record, more, 0x24);
 
 /* First bytes of the segment: versions, identity and where everything is (byte offsets). */
 struct emuzero_superblock {

@@ -1,0 +1,3 @@
+"""`emuzero doctor`: what stands in the way of running programs, and what helps."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""`emuzero trace`: what programs call, a line each."""
+
+__all__: list[str] = []
