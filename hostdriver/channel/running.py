@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from hostdriver.core.failures import device_lost, unknown
 from hostdriver.core.questions import CloseDescriptor
-from hostdriver.core.results import ZeError
+from hostdriver.core.results import ZeError, ZeResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hostdriver.channel.items import MalformedMessageError
     from hostdriver.channel.questions import RemoteQuestion
     from hostdriver.core.questions import Beside, Operation, Submit
+    from hostdriver.core.state import DriverState
 
 _MOST_LAST_QUESTIONS: Final = 1000
 """Questions of an operation that ends; only a broken one has so many."""
@@ -64,6 +65,18 @@ def submit(
     device.submit(question.queue, question.commands, submitted)
     is_inside = False
     return (True, found[0]) if found else (False, None)
+
+
+def outcome_of(state: DriverState | None, error: ZeError | None) -> tuple[ZeResult, str]:
+    """Return result and description of a call that has ended, and forget what it noted."""
+    result, text = ZeResult.ZE_RESULT_SUCCESS, ""
+    if error is not None:
+        result, text = error.result, error.description
+    elif state is not None:
+        text = state.note
+    if state is not None:
+        state.note = ""
+    return result, text
 
 
 def abandon(operation: Operation[bytes]) -> None:

@@ -10,43 +10,37 @@ from typing import TYPE_CHECKING, Final, final
 
 from firmware.abi.channel import CHANNEL_BEGIN, CHANNEL_NOTE, MessageKind
 from firmware.abi.handshake import DescriptorNote
-from firmware.abi.ids import WORK_COMMAND_SIZE
 from hostdriver.channel.arguments import Arguments, read_arguments, write_outputs
 from hostdriver.channel.beginning import facts_of
 from hostdriver.channel.calls.table import handler_of
+from hostdriver.channel.devicework import DeviceWork, WorkQuestion
 from hostdriver.channel.elsewhere import answer_outside
-from hostdriver.channel.items import ITEM, MalformedMessageError, Reader
+from hostdriver.channel.items import ITEM, MalformedMessageError
 from hostdriver.channel.names import Names
 from hostdriver.channel.questions import RemoteQuestion, ask, understand
-from hostdriver.channel.running import Running, abandon, beside, nonsense, submit
+from hostdriver.channel.running import Running, abandon, beside, nonsense, outcome_of
 from hostdriver.channel.seen import devices_of
 from hostdriver.channel.specs import interface
 from hostdriver.channel.waits import complete, found_already
-from hostdriver.core.failures import device_lost, unknown, unsupported_feature
+from hostdriver.channel.watch import take_note
+from hostdriver.core.failures import unknown, unsupported_feature
 from hostdriver.core.questions import (
-    Answer,
-    AwaitRoom,
     Beside,
     Clock,
     CloseDescriptor,
-    Control,
     Duplicate,
-    Faults,
     FindMissing,
-    Offer,
     Pause,
-    Submit,
     WaitSlot,
     WaitWord,
 )
-from hostdriver.core.results import Refusal, ZeError, ZeResult, failed
+from hostdriver.core.results import Refusal, ZeError, failed
 from hostdriver.core.state import begin
 from hostdriver.runtime.process import close_descriptors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from firmware.abi.faults import FaultRecord
     from firmware.link.carrier import Carrier
     from hostdriver.channel.devices import ProgramDevice
     from hostdriver.channel.places import Places
@@ -78,6 +72,7 @@ class Session:
         "_slots",
         "_socket",
         "_watch",
+        "_work",
         "names",
         "state",
     )
@@ -100,6 +95,7 @@ class Session:
         self._pid = pid
         self._socket = socket
         self._watch = watch
+        self._work = DeviceWork(devices, watch)
         self._running: dict[int, Running] = {}
         self._paused: list[Running] = []
         self._last_beside = 0
@@ -145,20 +141,11 @@ class Session:
             for device in self._devices:
                 closing.callback(device.close)
             self._slots.lose()
-            closing.callback(self._finish_watch)
+            closing.callback(self._work.finish_watch, self._slots, self.state, self.names)
             if self.state is not None:
                 closing.callback(close_descriptors, self.state)
             for running in self._running.values():
                 closing.callback(abandon, running.operation)
-
-    def _finish_watch(self) -> None:
-        """Tell what the program did in all; it has not been tidied up yet."""
-        if self._watch is None:
-            return
-        for index, device in enumerate(self._devices):
-            for record in device.take_all_faults():
-                self._watch.faulted(index, record)
-        self._watch.finish(self._slots.counts(), self.state, self.names)
 
     def _receive(self, message: Incoming) -> None:
         """Take a message.
@@ -195,7 +182,8 @@ class Session:
                 raise MalformedMessageError("its first call comes behind others")
             operation, name = self._begin(message.data), "begin"
         elif message.what == CHANNEL_NOTE:
-            self._take_note(message)
+            take_note(self._watch, self._slots, message)
+            self._end(message.slot, None)
             return
         else:
             spec = interface().functions.get(message.what)
@@ -206,19 +194,8 @@ class Session:
             operation, name = self._call(arguments), spec.name
         running = self._running[message.slot] = Running(message.slot, name, operation)
         if self._watch is not None and arguments is not None:
-            running.arguments = arguments
-            if self._watch.is_tracing:
-                mark = self._slots.mark(message.slot)
-                self._watch.began(running, mark, message.what, message.data)
+            self._watch.began(running, arguments, self._slots, message)
         self._drive(running, None)
-
-    def _take_note(self, message: Incoming) -> None:
-        """Tell of a call that the library answered by itself."""
-        if self._watch is None or not self._watch.is_tracing:
-            raise MalformedMessageError("a note, which nobody asked for")
-        function = Reader(message.data).number()
-        self._watch.noted(self._slots.mark(message.slot), function, message.data)
-        self._end(message.slot, None)
 
     async def _begin(self, data: bytes) -> bytes:
         """Learn about the process and make its state; return how many devices it sees."""
@@ -273,24 +250,18 @@ class Session:
 
     def _answer(self, running: Running, question: AnyQuestion) -> tuple[bool, object]:
         """Return whether a question is answered already, and how; else the answer comes later."""
+        if isinstance(question, WorkQuestion):
+            return self._work.answer(running, question, partial(self._drive, running))
         match question:
-            case Control():
-                self._check(question.device)
-                self._send(running, question)
-            case Submit():
-                self._check(question.device)
-                self._tell_work(running, question, b"".join(question.commands))
-                return submit(
-                    self._devices[question.device], question, partial(self._drive, running)
-                )
-            case Faults():
-                return True, self._take_faults(running, question)
             case CloseDescriptor() | Duplicate() | FindMissing():
                 return True, answer_outside(self._pid, question)
             case Pause():
                 self._paused.append(running)
-            case Offer() | AwaitRoom() | Beside() | Clock():
-                return self._answer_about_streams(running, question)
+            case Clock():
+                return True, time.monotonic()
+            case Beside():
+                self._begin_beside(running, question)
+                return True, None
             case WaitWord() | WaitSlot():
                 if (found := found_already(self._devices, question)) is not None:
                     return True, found
@@ -299,47 +270,10 @@ class Session:
                 self._ask(running, question)
         return False, None
 
-    def _answer_about_streams(
-        self, running: Running, question: Offer | AwaitRoom | Beside | Clock
-    ) -> tuple[bool, object]:
-        if isinstance(question, Clock):
-            return True, time.monotonic()
-        if isinstance(question, Beside):
-            self._last_beside -= 1
-            begun = beside(self._last_beside, question, running)
-            self._running[self._last_beside] = begun
-            self._paused.append(begun)
-            return True, None
-        self._check(question.device)
-        answered, offered = self._devices[question.device].answer(
-            question, partial(self._drive, running)
-        )
-        if isinstance(question, Offer) and offered is not None:
-            taken = offered.taken * WORK_COMMAND_SIZE
-            self._tell_work(running, question, bytes(question.commands[:taken]))
-        return answered, offered
-
-    def _take_faults(self, running: Running, question: Faults) -> tuple[FaultRecord, ...]:
-        records = self._devices[question.device].take_faults(question.queue)
-        if self._watch is not None:
-            for record in records:
-                self._watch.faulted(question.device, record, running)
-        return records
-
-    def _send(self, running: Running, question: Control) -> None:
-        if self._watch is not None:
-            self._watch.asked(running, question.device, question.command)
-        then = partial(self._take_reply, running, question.device)
-        self._devices[question.device].control(question, then)
-
-    def _take_reply(self, running: Running, device: int, answer: Answer | ZeError) -> None:
-        if self._watch is not None and isinstance(answer, Answer):
-            self._watch.replied(running, device, answer.reply)
-        self._drive(running, answer)
-
-    def _tell_work(self, running: Running, question: Submit | Offer, commands: bytes) -> None:
-        if self._watch is not None:
-            self._watch.submitted(running, question.device, question.queue, commands)
+    def _begin_beside(self, running: Running, question: Beside) -> None:
+        self._last_beside -= 1
+        begun = self._running[self._last_beside] = beside(self._last_beside, question, running)
+        self._paused.append(begun)
 
     def _ask(self, running: Running, question: AnyQuestion) -> None:
         if not isinstance(question, RemoteQuestion):
@@ -351,10 +285,6 @@ class Session:
         running.asked = question
         self._slots.put(running.slot, MessageKind.QUESTION, message.kind, message.data)
 
-    def _check(self, device: int) -> None:
-        if reason := self._devices[device].lost():
-            raise device_lost(reason)
-
     def _end(self, slot: int, error: ZeError | None, data: bytes = b"") -> None:
         """Reply to a call; nobody asked for an operation that was carried out beside."""
         running = self._running.pop(slot, None)
@@ -362,19 +292,10 @@ class Session:
             if self.state is not None:
                 self._places.follow(self.state, self.names, None)
             return
-        text = ""
-        result = ZeResult.ZE_RESULT_SUCCESS
-        if error is not None:
-            result, text = error.result, error.description
-        elif self.state is not None:
-            text = self.state.note
-        if self.state is not None:
-            self.state.note = ""
+        result, text = outcome_of(self.state, error)
         encoded = text.encode()[:_MOST_TEXT]
         if running is not None and _LOG.isEnabledFor(logging.DEBUG):
             _LOG.debug("process %d: %s = %s %s", self._pid, running.name, result.name, text)
         if self._watch is not None and running is not None:
-            if running.arguments is not None and result is ZeResult.ZE_RESULT_SUCCESS:
-                self._watch.succeeded(running.arguments)
-            self._watch.ended(running, int(result), data, encoded)
+            self._watch.ended(running, result, data, encoded)
         self._slots.put(slot, MessageKind.REPLY, 0, data, int(result), encoded)

@@ -8,6 +8,8 @@ import msgspec
 
 from firmware.abi.trace import TraceKind
 from hostdriver.channel.account import Tally, close_account
+from hostdriver.channel.items import MalformedMessageError, Reader
+from hostdriver.core.results import ZeResult
 
 if TYPE_CHECKING:
     from firmware.abi.channel import CallCounts
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from hostdriver.channel.names import Names
     from hostdriver.channel.recorder import Recorder
     from hostdriver.channel.running import Running
-    from hostdriver.channel.slots import Mark
+    from hostdriver.channel.slots import Incoming, Mark, Slots
     from hostdriver.core.state import DriverState
 
 
@@ -46,20 +48,24 @@ class Watch:
         """Whether every call is told."""
         return self._recorder.is_tracing
 
-    def began(self, running: Running, mark: Mark, function: int, data: bytes) -> None:
+    def began(
+        self, running: Running, arguments: Arguments, slots: Slots, message: Incoming
+    ) -> None:
         """Tell that a call began."""
+        running.arguments = arguments
+        if not self.is_tracing:
+            return
         self._calls += 1
+        mark = slots.mark(message.slot)
         running.call, running.thread = self._calls, mark.thread
-        self._put(TraceKind.CALL, running, data, what=function, time=mark.began)
+        self._put(TraceKind.CALL, running, message.data, what=message.what, time=mark.began)
 
-    def ended(self, running: Running, result: int, data: bytes, text: bytes) -> None:
-        """Tell how a call ended."""
+    def ended(self, running: Running, result: ZeResult, data: bytes, text: bytes) -> None:
+        """Tell how a call ended, and count what it gave."""
+        if running.arguments is not None and result is ZeResult.ZE_RESULT_SUCCESS:
+            self._tally.note_success(running.arguments)
         if running.call:
-            self._put(TraceKind.RETURN, running, data + text, what=result, more=len(text))
-
-    def succeeded(self, arguments: Arguments) -> None:
-        """Count what a call gave."""
-        self._tally.note_success(arguments)
+            self._put(TraceKind.RETURN, running, data + text, what=int(result), more=len(text))
 
     def noted(self, mark: Mark, function: int, data: bytes) -> None:
         """Tell of a call that the library answered."""
@@ -125,3 +131,14 @@ class Watch:
             what=what,
             more=more,
         )
+
+
+def take_note(watch: Watch | None, slots: Slots, message: Incoming) -> None:
+    """Tell of a call that the library answered by itself.
+
+    Raises:
+        MalformedMessageError: nobody asked for that.
+    """
+    if watch is None or not watch.is_tracing:
+        raise MalformedMessageError("a note, which nobody asked for")
+    watch.noted(slots.mark(message.slot), Reader(message.data).number(), message.data)
