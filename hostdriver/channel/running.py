@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from hostdriver.core.questions import Beside, Operation, Submit
     from hostdriver.core.state import DriverState
 
+_MOST_TEXT: Final = 1000
+"""Bytes of an error description."""
 _MOST_LAST_QUESTIONS: Final = 1000
 """Questions of an operation that ends; only a broken one has so many."""
 
@@ -76,7 +78,7 @@ def outcome_of(state: DriverState | None, error: ZeError | None) -> tuple[ZeResu
         text = state.note
     if state is not None:
         state.note = ""
-    return result, text
+    return result, text.encode()[:_MOST_TEXT].decode(errors="ignore")
 
 
 def abandon(operation: Operation[bytes]) -> None:

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from hostdriver.core.state import DriverState
 
 _LOG: Final = logging.getLogger(__name__)
-_MOST_TEXT: Final = 1000
 
 
 @final
@@ -293,7 +292,7 @@ class Session:
                 self._places.follow(self.state, self.names, None)
             return
         result, text = outcome_of(self.state, error)
-        encoded = text.encode()[:_MOST_TEXT]
+        encoded = text.encode()
         if running is not None and _LOG.isEnabledFor(logging.DEBUG):
             _LOG.debug("process %d: %s = %s %s", self._pid, running.name, result.name, text)
         if self._watch is not None and running is not None:
