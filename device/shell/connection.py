@@ -28,20 +28,31 @@ class Connection:
     has detached the client.
     """
 
-    __slots__ = ("_memory", "end", "features", "name", "pages")
+    __slots__ = ("_memory", "_pid", "end", "features", "name", "pages")
 
-    def __init__(self, end: DeviceEnd, name: str, features: Feature, memory: HostMemory) -> None:
-        """Speak for the client at the other end of `end`, with whom `features` were agreed."""
+    def __init__(
+        self,
+        end: DeviceEnd,
+        name: str,
+        features: Feature,
+        memory: HostMemory,
+        pid: int | None = None,
+    ) -> None:
+        """Speak for the client at the other end of `end`, with whom `features` were agreed.
+
+        Its pages are those of process `pid`; None: of the one at the other end.
+        """
         self._memory = memory
         self.features = features
         self.end = end
         self.name = name
-        self.pages = ProcessPages(end.peer.pid)
+        self._pid = end.peer.pid if pid is None else pid
+        self.pages = ProcessPages(self._pid)
 
     @property
     def pid(self) -> int:
         """Its process; 0 when that stands in another PID namespace."""
-        return self.end.peer.pid
+        return self._pid
 
     @property
     def segment(self) -> memoryview:

@@ -14,7 +14,7 @@ from device.shell.refusals import refusal_of
 from firmware.abi.handshake import HandshakeStatus, Purpose, Welcome
 from firmware.link.errors import LinkError, Refused
 from firmware.link.handshake import Offer, examine, name_in
-from firmware.link.server import Attachment, is_same_user, receive_hello, refuse
+from firmware.link.server import Attachment, is_same_user, receive_greeting, refuse
 
 if TYPE_CHECKING:
     import socket
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from device.shell.pump import Pump
     from firmware.link.handshake import Agreement
     from firmware.link.programs import ProgramHost
+    from firmware.link.server import Greeting
 
 HELLO_SECONDS: Final = 5.0
 """Time in which a connection has to say hello."""
@@ -133,7 +134,7 @@ class Server:
         try:
             with scope:
                 await trio.lowlevel.wait_readable(connection)
-                attached = self._answer(connection, receive_hello(connection))
+                attached = self._answer(connection, receive_greeting(connection))
         except (LinkError, OSError):
             attached = False
         finally:
@@ -144,12 +145,12 @@ class Server:
                 self._refused += 1
                 connection.close()
 
-    def _answer(self, connection: socket.socket, packet: bytes) -> bool:
-        """Return whether the sender of `packet` was attached; else it was told why not."""
+    def _answer(self, connection: socket.socket, greeting: Greeting) -> bool:
+        """Return whether the sender of a greeting was attached; else it was told why not."""
         if not is_same_user(connection):
             refuse(connection, self._offer.refuse(HandshakeStatus.PERMISSION))
             return False
-        agreement = examine(packet, self._offer)
+        agreement = examine(greeting.data, self._offer)
         if isinstance(agreement, Welcome):
             refuse(connection, agreement)
             return False
@@ -165,7 +166,7 @@ class Server:
         except (LinkError, OSError):
             refuse(connection, self._offer.refuse(HandshakeStatus.FULL))
             return False
-        return self._attach(attachment, agreement)
+        return self._attach(attachment, agreement, greeting.pid)
 
     def _accept_program(self, connection: socket.socket, agreement: Agreement) -> bool:
         """Begin the session of a C program; return whether it began."""
@@ -182,8 +183,10 @@ class Server:
             return False
         return True
 
-    def _attach(self, attachment: Attachment, agreement: Agreement) -> bool:
+    def _attach(self, attachment: Attachment, agreement: Agreement, pid: int | None) -> bool:
         """Let the device write the segment, then tell the client; return whether it is attached.
+
+        Its pages are those of process `pid`; None: its own.
 
         Raises:
             LinkError, OSError: the client is gone, or cannot be watched; nothing is left.
@@ -191,7 +194,7 @@ class Server:
         hello = agreement.hello
         device = self._devices[hello.device_index]
         agreement = replace(agreement, features=agreement.features & device.features)
-        client = Connection(attachment.end, name_in(hello), agreement.features, self._memory)
+        client = Connection(attachment.end, name_in(hello), agreement.features, self._memory, pid)
         try:
             client_id = device.attach(
                 client,

@@ -69,6 +69,27 @@ def attach(
     connection: socket.socket, hello: Hello, *, patience_seconds: float = PATIENCE_SECONDS
 ) -> HostEnd:
     """Say hello on a connected socket, which belongs to the link from now on (see `connect`)."""
+    end, segment_file = _attach(connection, hello, patience_seconds, ())
+    os.close(segment_file)
+    return end
+
+
+def attach_for(program: socket.socket, path: Path, hello: Hello) -> tuple[HostEnd, int]:
+    """Attach to a device for the program at the other end of a socket, whose pages are meant.
+
+    Returns:
+        The end, and a descriptor of its segment, for the program.
+
+    Raises:
+        As `connect`.
+    """
+    return _attach(connect_socket(path), hello, PATIENCE_SECONDS, (program.fileno(),))
+
+
+def _attach(
+    connection: socket.socket, hello: Hello, patience_seconds: float, carried: tuple[int, ...]
+) -> tuple[HostEnd, int]:
+    """Return the end, and the descriptor of its segment, which is the caller's."""
     with contextlib.ExitStack() as undo:
         undo.callback(connection.close)
         owner = peer_credentials(connection).uid
@@ -76,7 +97,7 @@ def attach(
             raise AttachError(
                 f"the emulator belongs to user {owner}, this process to user {os.geteuid()}"
             )
-        welcome, descriptors = _exchange(connection, hello, patience_seconds)
+        welcome, descriptors = _exchange(connection, hello, patience_seconds, carried)
         undo.callback(descriptors.close)
         segment = Segment.adopt(descriptors.peek(), welcome.segment_size)
         undo.callback(segment.close)
@@ -85,7 +106,8 @@ def attach(
             peer = ProcessPeer(connection)
         except OSError as error:
             raise AttachError(f"the emulator cannot be watched: {error}") from error
-        os.close(descriptors.take())
+        segment_file = descriptors.take()
+        undo.callback(os.close, segment_file)
         doorbell = EventfdBell(descriptors.take())
         undo.callback(doorbell.close)
         try:
@@ -96,7 +118,7 @@ def attach(
         undo.pop_all()
     words = segment.words
     liveness = Liveness(words, superblock, peer)
-    return HostEnd(
+    end = HostEnd(
         welcome=welcome,
         superblock=superblock,
         segment=segment,
@@ -115,17 +137,18 @@ def attach(
             sleepers=SharedSleepers(shared.address),
         ),
     )
+    return end, segment_file
 
 
 def _exchange(
-    connection: socket.socket, hello: Hello, patience_seconds: float
+    connection: socket.socket, hello: Hello, patience_seconds: float, carried: tuple[int, ...]
 ) -> tuple[Welcome, Descriptors]:
     """Say hello and return the answer of a device that attaches us, with its descriptors."""
     connection.settimeout(patience_seconds)
     try:
         # A device that refuses before it listens has closed its end by now; its answer is there.
         with contextlib.suppress(LinkLost):
-            send_packet(connection, hello.pack())
+            send_packet(connection, hello.pack(), carried)
         packet = _receive_answer(connection)
     except TimeoutError as error:
         raise AttachError(f"no answer to the hello within {patience_seconds} s") from error

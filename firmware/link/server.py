@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, NamedTuple, final
 
 from firmware.abi.handshake import Hello
 from firmware.link.bells import EventfdBell, SocketBell
@@ -49,6 +49,38 @@ def receive_hello(connection: socket.socket) -> bytes:
         return b""
     packet.descriptors.close()
     return packet.data
+
+
+class Greeting(NamedTuple):
+    """The first packet of a client."""
+
+    data: bytes
+    pid: int | None
+    """The process whose pages the client's are, when not its own: the one at the other end of a
+    socket that came along. Whoever has a program's socket speaks for it."""
+
+
+def receive_greeting(connection: socket.socket) -> Greeting:
+    """Return the first packet of a client, and for whom it speaks (see `receive_hello`)."""
+    try:
+        packet = receive_packet(connection, Hello.SIZE)
+    except ContractError:
+        return Greeting(b"", None)
+    with packet.descriptors as descriptors:
+        if not len(descriptors):
+            return Greeting(packet.data, None)
+        pid = _program_at(descriptors.take())
+    return Greeting(b"" if pid is None else packet.data, pid)
+
+
+def _program_at(descriptor: int) -> int | None:
+    """Return the process of this user at the other end of a socket; None: there is none."""
+    try:
+        with socket.socket(fileno=descriptor) as program:
+            credentials = peer_credentials(program)
+    except OSError:
+        return None
+    return credentials.pid if credentials.uid == os.geteuid() else None
 
 
 def refuse(connection: socket.socket, welcome: Welcome) -> None:

@@ -112,6 +112,11 @@ class Programs:
         _LOG.info("process %d, %s, begins", peer.pid, name_in(agreement.hello))
         session.set_asleep(asleep=self._asleep)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether something may be ready without a word of a program."""
+        return any(program.session.is_busy for program in self._programs)
+
     def poll(self) -> bool:
         """Carry every program's calls on; return whether any went on."""
         if self._asleep:

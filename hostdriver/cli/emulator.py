@@ -14,6 +14,7 @@ import trio
 
 from device.core.spec import DeviceSpec, Profile, SpecError
 from device.shell.emulator import Emulator, EmulatorConfig
+from hostdriver.channel.apart import DriverProcesses
 from hostdriver.channel.host import Programs
 
 if TYPE_CHECKING:
@@ -53,10 +54,12 @@ def serve(
     on_demand: bool,
     ready: Callable[[tuple[Powered, ...]], None],
     recorder: Recorder | None = None,
+    apart: bool = False,
 ) -> None:
     """Run an emulator until a signal, or on demand until nobody needs it; `ready` when it listens.
 
-    A recorder is told what C programs do, and belongs to the emulator.
+    A recorder is told what C programs do, and belongs to the emulator. With `apart` each C program
+    has its driver in a process of its own, of which no recorder hears.
 
     Raises:
         AttachError: the socket cannot be bound.
@@ -64,7 +67,10 @@ def serve(
     """
     config = EmulatorConfig(specs=specs, socket_path=socket_path, image=image, on_demand=on_demand)
     emulator = Emulator(config)
-    emulator.serve_programs(Programs(emulator.local, str(socket_path), recorder))
+    if apart:
+        emulator.serve_programs(DriverProcesses(emulator.local, str(socket_path)))
+    else:
+        emulator.serve_programs(Programs(emulator.local, str(socket_path), recorder))
     try:
         powered = tuple(Powered(device.spec, device.status) for device in emulator.devices)
         trio.run(partial(emulator.run, ready=partial(ready, powered)))

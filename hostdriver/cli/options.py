@@ -38,6 +38,13 @@ _OPTIONS: Final = (
 )
 
 
+DRIVERS: Final = ("inline", "process")
+DRIVER_OPTION: Final = click.option(
+    "--driver",
+    type=click.Choice(DRIVERS),
+    help="Where drivers of C programs run: in the emulator's thread, or each in a process of its"
+    " own; inline by default.",
+)
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_OPTION: Final = click.option(
     "--log",

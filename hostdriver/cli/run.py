@@ -9,8 +9,9 @@ import click
 
 from hostdriver.cli.console import say_aside, warn
 from hostdriver.cli.environment import environment_for
+from hostdriver.cli.exits import BadInput
 from hostdriver.cli.listener import Listener
-from hostdriver.cli.options import LOG_OPTION, device_options
+from hostdriver.cli.options import DRIVER_OPTION, LOG_OPTION, device_options
 from hostdriver.cli.private import EXIT_CODES, Record, private_emulator, run_program
 from hostdriver.cli.summary import NOTHING, summary_of
 from hostdriver.cli.trace.happenings import Ended
@@ -37,6 +38,7 @@ Examples:
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
 @device_options
+@DRIVER_OPTION
 @LOG_OPTION
 @click.option(
     "--summary",
@@ -44,12 +46,13 @@ Examples:
     help="At the end, tell of each process what it called, moved and did not free.",
 )
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
-def command(
+def command(  # noqa: PLR0913 - one for each option
     *,
     devices: int | None,
     vram: int | None,
     spec: Path | None,
     profile: str | None,
+    driver: str | None,
     log: str | None,
     summary: bool,
     program: tuple[str, ...],
@@ -65,8 +68,11 @@ def command(
         "--vram": vram,
         "--spec": spec,
         "--profile": profile,
+        "--driver": driver,
         "--log": log,
     }
+    if summary and driver == "process":
+        raise BadInput("--summary needs drivers in the emulator: --driver inline")
     return _run_with_summary(wanted, program) if summary else _run(wanted, program, None)
 
 

@@ -23,7 +23,7 @@ from hostdriver.cli import emulator
 from hostdriver.cli.console import say, warn
 from hostdriver.cli.exits import BadInput, CommandError
 from hostdriver.cli.hostlimits import memory_limits
-from hostdriver.cli.options import LOG_OPTION, device_options
+from hostdriver.cli.options import DRIVER_OPTION, LOG_OPTION, device_options
 from hostdriver.cli.sizes import format_size
 from hostdriver.cli.specfile import read_file, read_spec
 from hostdriver.runtime.discovery import find_socket
@@ -59,6 +59,7 @@ A firmware image that the devices refuse is no error: they stay in their boot st
     "--ready-fd", type=click.IntRange(0), help="Descriptor that gets a JSON line when ready."
 )
 @click.option("--json", "as_json", is_flag=True, help="Say what runs as a JSON object.")
+@DRIVER_OPTION
 @LOG_OPTION
 @click.option(
     "--record",
@@ -81,6 +82,7 @@ def command(  # noqa: PLR0913 - one for each option
     on_demand: bool,
     ready_fd: int | None,
     as_json: bool,
+    driver: str | None,
     log: str | None,
     record: str | None,
     record_fd: int | None,
@@ -95,6 +97,9 @@ def command(  # noqa: PLR0913 - one for each option
     if log is not None:
         _begin_log(log)
     recorder = _recorder(record, record_fd)
+    apart = driver == "process"
+    if apart and recorder is not None:
+        raise BadInput("--record hears nothing of drivers in processes of their own")
     made = read_spec(spec, vram_size=vram, profile=profile)
     image = None if firmware is None else read_file(firmware)
     count = made.devices if devices is None else devices
@@ -113,7 +118,7 @@ def command(  # noqa: PLR0913 - one for each option
                 os.write(ready_fd, announcement.encode() + b"\n")
             os.close(ready_fd)
 
-    _run((made,) * count, path, image, ready, recorder, on_demand=on_demand)
+    _run((made,) * count, path, image, ready, recorder, on_demand=on_demand, apart=apart)
 
 
 def describe(path: Path, powered: Sequence[Powered]) -> dict[str, object]:
@@ -217,10 +222,17 @@ def _run(
     recorder: Recorder | None,
     *,
     on_demand: bool,
+    apart: bool,
 ) -> None:
     try:
         emulator.serve(
-            specs, path, image=image, on_demand=on_demand, ready=ready, recorder=recorder
+            specs,
+            path,
+            image=image,
+            on_demand=on_demand,
+            ready=ready,
+            recorder=recorder,
+            apart=apart,
         )
     except AttachError as error:
         raise CommandError(f"{_no_listening(path, error)}; --socket listens elsewhere") from error

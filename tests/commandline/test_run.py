@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import pty
+import signal
+import struct
 import subprocess
 import sys
+import termios
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from pathlib import Path
 
 
@@ -65,3 +73,94 @@ def test_a_specification_that_is_wrong_is_told_before_the_program_runs() -> None
     assert done.returncode == 2
     assert "ran" not in done.stdout
     assert "/nosuch.toml" in done.stderr
+
+
+WAITS = """
+import os, signal, sys, time
+def end(number, _):
+    print("got", signal.Signals(number).name, flush=True)
+    sys.exit(5)
+for name in sys.argv[1:]:
+    signal.signal(getattr(signal, name), end)
+print("terminal", os.isatty(0), *os.get_terminal_size(), flush=True) if os.isatty(0) else None
+print("ready", flush=True)
+signal.pause()
+"""
+
+
+def take_terminal() -> None:
+    """Make standard input the terminal that controls this process, as a terminal's shell has it."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def read_until(terminal: int, text: bytes) -> bytes:
+    """Return what a terminal shows up to some text."""
+    found = b""
+    while text not in found:
+        found += os.read(terminal, 4096)
+    return found
+
+
+@contextmanager
+def in_terminal(*program: str) -> Generator[tuple[subprocess.Popen[bytes], int]]:
+    """Run a program in a terminal of 33 rows and 77 columns; yield the command and our end."""
+    terminal, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 33, 77, 0, 0))
+    with subprocess.Popen(
+        [*RUN, "--vram", "64MiB", "--", *program],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        preexec_fn=take_terminal,  # noqa: PLW1509 - it holds no lock
+    ) as process:
+        os.close(theirs)
+        try:
+            yield process, terminal
+        finally:
+            process.kill()
+            os.close(terminal)
+
+
+def test_a_program_has_the_terminal_with_its_size_and_its_ctrl_c() -> None:
+    with in_terminal(sys.executable, "-c", WAITS, "SIGINT") as (process, terminal):
+        shown = read_until(terminal, b"ready")
+        os.write(terminal, b"\x03")
+        read_until(terminal, b"got SIGINT")
+        code = process.wait(60)
+
+    assert b"terminal True 77 33" in shown
+    assert code == 5
+
+
+def test_ctrl_c_that_the_program_does_not_take_ends_it() -> None:
+    with in_terminal("sh", "-c", "echo ready; exec sleep 1000") as (process, terminal):
+        read_until(terminal, b"ready")
+        os.write(terminal, b"\x03")
+        code = process.wait(60)
+
+    assert code == 128 + signal.SIGINT
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2"])
+def test_signals_reach_the_program(name: str) -> None:
+    with subprocess.Popen(
+        [*RUN, "--vram", "64MiB", "--", sys.executable, "-c", WAITS, name],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(getattr(signal, name))
+        assert process.stdout.readline() == f"got {name}\n"
+        assert process.wait(60) == 5
+
+
+def test_the_emulator_ends_with_its_program_and_leaves_no_socket() -> None:
+    program = "import os; print(os.environ['EMUZERO_SOCKET'])"
+
+    socket = run("--vram", "64MiB", "--", sys.executable, "-c", program).stdout.strip()
+
+    assert socket.endswith("/emulator.sock")
+    assert not os.path.lexists(os.path.dirname(socket))  # noqa: PTH120 - a text

@@ -18,6 +18,7 @@ import trio
 
 from device.core.spec import DeviceSpec
 from device.shell.emulator import Emulator, EmulatorConfig
+from hostdriver.channel.apart import DriverProcesses
 from hostdriver.channel.host import Programs
 from tests.harness.children import Child, child, hear, say
 from tests.harness.socket_count import sent
@@ -110,17 +111,25 @@ def emulator_process(
     spec: str = "",
     image: bytes = b"",
     on_demand: bool = False,
+    apart: bool = False,
 ) -> Generator[EmulatorProcess]:
-    """Run a device process whose socket is in `folder`."""
+    """Run a device process whose socket is in `folder`; `apart`: with drivers of their own."""
     path = folder / "device.sock"
     arguments = (path, vram_size, device_count, spec, image.hex(), "yes" if on_demand else "")
-    with child("tests.harness.emulator_process", "serve", *arguments) as process:
+    ways = "yes" if apart else ""
+    with child("tests.harness.emulator_process", "serve", *arguments, ways) as process:
         assert process.hear() == "ready"
         yield EmulatorProcess(process, path)
 
 
 def serve(
-    path: str, vram_size: str, device_count: str, spec: str, image: str, on_demand: str
+    path: str,
+    vram_size: str,
+    device_count: str,
+    spec: str,
+    image: str,
+    on_demand: str,
+    apart: str,
 ) -> None:
     """Be the device process."""
     base = DeviceSpec.from_toml(spec + f"\nvram_size = {vram_size}\n")
@@ -130,12 +139,13 @@ def serve(
         image=bytes.fromhex(image) or None,
         on_demand=bool(on_demand),
     )
-    trio.run(_serve, config)
+    trio.run(_serve, config, bool(apart))
 
 
-async def _serve(config: EmulatorConfig) -> None:
+async def _serve(config: EmulatorConfig, apart: bool) -> None:
     emulator = Emulator(config)
-    emulator.serve_programs(Programs(emulator.local, str(config.socket_path)))
+    host = (DriverProcesses if apart else Programs)(emulator.local, str(config.socket_path))
+    emulator.serve_programs(host)
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_answer, emulator, nursery.cancel_scope)

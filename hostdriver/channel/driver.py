@@ -1,0 +1,159 @@
+"""One program's driver in a process of its own: `python -m hostdriver.channel.driver`.
+
+Arguments: the emulator's socket, the descriptor of the program's socket, the
+program's hello, and how many devices there are.
+It serves the program over its channel, as an emulator does, and the devices over shared memory.
+"""
+
+from __future__ import annotations
+
+import select
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, final
+
+from firmware.abi.handshake import HandshakeStatus, Welcome
+from firmware.link.client import attach_for
+from firmware.link.errors import LinkError, Refused
+from firmware.link.handshake import Offer, examine
+from firmware.link.programs import LocalAttachment
+from firmware.link.server import refuse
+from firmware.link.sleep import may_sleep
+from firmware.link.waiting import SPIN_SECONDS
+from hostdriver.channel.host import Programs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from firmware.abi.handshake import Hello
+
+FOREVER: Final = -1.0
+BREATH_SECONDS: Final = 1e-3
+"""Longest time in which ends of the program and the emulator are not looked at."""
+NAP_SECONDS: Final = 1e-3
+"""Longest sleep while a device has something to answer."""
+
+
+@final
+class RemoteDevices:
+    """The devices of an emulator elsewhere, for one program (see `firmware.link.programs`).
+
+    Owner: the process.
+    """
+
+    def __init__(self, path: Path, count: int, program: socket.socket) -> None:
+        """Attach to the emulator at `path` for the program at the other end of a socket."""
+        self.count = count
+        self.is_gone = False
+        """Whether the emulator has ended."""
+        self._path = path
+        self._program = program
+        self._epoll = select.epoll()
+        self._handlers: dict[int, Callable[[], None]] = {}
+
+    def attach(self, index: int, hello: Hello, pid: int) -> LocalAttachment:  # noqa: ARG002 - both stand in hello and socket
+        """Attach a client whose pages are the program's (see `LocalDevices`).
+
+        Raises:
+            LinkError: there is no emulator, or it refuses.
+        """
+        end, segment_file = attach_for(self._program, self._path, hello)
+        *pidfd, connection = end.peer.filenos()
+        for number in pidfd:
+            self.watch(number, self._lose)
+        self.watch(connection, self._lose, hang_up=True)
+        return LocalAttachment(end, segment_file, _nothing)
+
+    def _lose(self) -> None:
+        self.is_gone = True
+
+    def watch(self, descriptor: int, handler: Callable[[], None], *, hang_up: bool = False) -> None:
+        """Call `handler` while a descriptor is readable, or has hung up."""
+        self._epoll.register(descriptor, select.EPOLLRDHUP if hang_up else select.EPOLLIN)
+        self._handlers[descriptor] = handler
+
+    def unwatch(self, descriptor: int) -> None:
+        """Forget a descriptor, before it is closed."""
+        if self._handlers.pop(descriptor, None) is not None:
+            self._epoll.unregister(descriptor)
+
+    def dispatch(self, seconds: float) -> bool:
+        """Call the handlers of what is ready within so long; return whether there was any."""
+        ready = self._epoll.poll(seconds)
+        for descriptor, _ in ready:
+            handler = self._handlers.get(descriptor)
+            if handler is not None:
+                handler()
+        return bool(ready)
+
+
+def serve(path: Path, program: socket.socket, packet: bytes, device_count: int) -> None:
+    """Serve a program until it has ended, or the emulator has.
+
+    Raises:
+        LinkError, OSError: it cannot be served; the program was told.
+    """
+    offer = Offer(device_count=device_count)
+    agreement = examine(packet, offer)
+    if isinstance(agreement, Welcome):
+        refuse(program, agreement)
+        return
+    devices = RemoteDevices(path, device_count, program)
+    programs = Programs(devices, str(path))
+    try:
+        programs.accept(program, agreement)
+    except Refused as refused:
+        refuse(program, offer.refuse(refused.status, refused.detail))
+        raise
+    except (LinkError, OSError):
+        refuse(program, offer.refuse(HandshakeStatus.FULL))
+        raise
+    try:
+        while len(programs) and not devices.is_gone:
+            _turn(devices, programs)
+    finally:
+        programs.close()
+
+
+def _turn(devices: RemoteDevices, programs: Programs) -> None:
+    """Carry calls on while there are any, look for more for a moment; then look at all else."""
+    clock = time.perf_counter
+    breath = clock() + BREATH_SECONDS
+    end = clock() + SPIN_SECONDS
+    while clock() < min(end, breath):
+        if programs.poll():
+            end = clock() + SPIN_SECONDS
+    # A device that has something to answer is looked at again soon, and with it all else.
+    is_busy = programs.is_busy
+    if end >= breath:
+        devices.dispatch(0)
+    elif may_sleep(
+        lambda: programs.set_asleep(asleep=True), lambda: not is_busy and programs.has_work()
+    ):
+        devices.dispatch(NAP_SECONDS if is_busy else FOREVER)
+
+
+def main() -> int:
+    """Be the driver of one program; return the exit status."""
+    path, number, packet, device_count = sys.argv[1:]
+    # The terminal's Ctrl-C is the program's; this ends with it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with socket.socket(fileno=int(number)) as program:
+        program.setblocking(False)  # noqa: FBT003 - positional only
+        try:
+            serve(Path(path), program, bytes.fromhex(packet), int(device_count))
+        except (LinkError, OSError) as error:
+            sys.stderr.write(f"emuzero: the driver of a program cannot begin: {error}\n")
+            return 1
+    return 0
+
+
+def _nothing() -> None:
+    """Do nothing: the device detaches a client whose socket is closed."""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
