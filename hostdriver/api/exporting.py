@@ -142,9 +142,13 @@ async def _get_plain(state: DriverState, source: Source) -> bytes:
         if known is None and _is_there(source):
             state.exports.add(made)
             return made.handle
-        await revoke(state, made)
         if known is None:
+            await revoke(state, made)
             raise invalid_argument(f"{_name_of(source)} was unmapped or freed by another thread")
+        # Counted before anything is asked: another thread may put its own meanwhile.
+        known.uses += 1
+        await revoke(state, made)
+        return known.handle
     known.uses += 1
     return known.handle
 

@@ -80,6 +80,8 @@ static void begin_as_child(void)
 {
     unlock_all();
     taken = 0;
+    /* Threads that waited for it are not here, and would be waited for. */
+    slot_free = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     emuzero_close_connection(&connection);
     emuzero_forget_addresses();
     emuzero_forget_callbacks();

@@ -80,8 +80,11 @@ async def get_counter_handle(state: DriverState, counter: Counter) -> bytes:
     expected = counter.event.target_value()
     known = counter.exports.get(expected)
     if known is None:
-        known = await export(state, shared, ExportKind.COUNTER_EVENT, 0, expected)
-        counter.exports[expected] = known
+        made = await export(state, shared, ExportKind.COUNTER_EVENT, 0, expected)
+        # Another thread may have made the one handle meanwhile.
+        known = counter.exports.setdefault(expected, made)
+        if known is not made:
+            await revoke(state, made)
     return known.handle
 
 

@@ -302,6 +302,22 @@ def test_two_threads_that_get_at_once_have_the_same_handle(
     assert session.device.exports == {}
 
 
+def test_a_get_counts_although_the_other_that_made_the_handle_is_put_meanwhile(
+    session: FakeSession, state: DriverState
+) -> None:
+    va = mapped(session, state)
+    slow = Steps(session, exporting.get_handle(state, va))
+    quick = session.run(exporting.get_handle(state, va))
+    slow.until(DropTicket)
+    session.run(exporting.put_handle(state, quick))
+
+    handle = slow.finish()
+
+    assert len(session.device.exports) == len(session.tickets) == 1
+    session.run(exporting.put_handle(state, handle))
+    assert session.device.exports == {}
+
+
 @pytest.mark.parametrize("step", [Export, MakeTicket])
 def test_memory_that_is_unmapped_meanwhile_has_no_handle(
     session: FakeSession, state: DriverState, step: type
