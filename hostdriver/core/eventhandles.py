@@ -8,7 +8,6 @@ from firmware.abi.ipc import ExportKind, Ticket
 from firmware.abi.status import Status
 from hostdriver.core.exports import OwnExport
 from hostdriver.core.failures import (
-    in_use,
     invalid_argument,
     invalid_synchronization_object,
     out_of_host_memory,
@@ -23,7 +22,7 @@ from hostdriver.core.ipc import (
     settle,
     understand,
 )
-from hostdriver.core.questions import DropTicket, MakeTicket, ReadTicket
+from hostdriver.core.questions import DropTicket, MakeTicket, Pause, ReadTicket
 from hostdriver.core.results import Refusal, failed
 from hostdriver.core.slots import add_device, drop_pool, export_pool, open_pool, revoke_token
 from hostdriver.core.undo import Undo
@@ -85,15 +84,17 @@ async def get_pool_handle(state: DriverState, pool: EventPool) -> bytes:
 
     Raises:
         ZeError: it was made without the IPC flag, or opened (INVALID_SYNCHRONIZATION_OBJECT); see
-            `export`; another thread is about to end the pool.
+            `export`; another thread ended the pool.
     """
     pool.check(state)
     shared = pool.shared
     if shared is None or pool.is_opened:
         raise invalid_synchronization_object(f"{pool.name} was made without the IPC flag")
+    while pool.is_busy:
+        # Another thread is about to make the one handle, or to end the pool.
+        await Pause()
+        pool.check(state)
     if pool.export is None:
-        if pool.is_busy:
-            raise in_use(f"{pool.name} is used by another thread")
         pool.is_busy = True
         try:
             traits = pool.traits

@@ -37,6 +37,7 @@ def environment(emulator: EmulatorProcess) -> dict[str, str]:
         ("descriptors", 0),
         ("handles", 0),
         ("threads", 0),
+        ("together", 0),
         ("forks", 0),
         ("vendor", 0),
         ("ends", 0),
