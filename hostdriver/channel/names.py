@@ -38,17 +38,21 @@ class Names:
     names nothing.
     """
 
-    __slots__ = ("_last", "_objects", "devices")
+    __slots__ = ("_last", "_numbers", "_objects", "devices")
 
     def __init__(self) -> None:
         self.devices: dict[int, DeviceRecord] = {}
         """Devices that the program sees, by number; set when it begins."""
+        self._numbers: dict[int | None, int] = {}
         self._last = DEFAULT_CONTEXT
         self._objects: dict[tuple[type[object], int], object] = {}
 
     def begin(self, devices: dict[int, DeviceRecord]) -> None:
         """Take the program's devices, and make the context that is always there."""
         self.devices = devices
+        # The lowest number of each device counts.
+        for number in sorted(devices, reverse=True):
+            self._numbers[devices[number].device] = number
         record = ContextRecord(self.all_devices(), is_default=True)
         self._objects[ContextRecord, DEFAULT_CONTEXT] = record
 
@@ -119,8 +123,7 @@ class Names:
 
     def number_of(self, index: int | None) -> int:
         """Return the number of the handle that stands for a device; 0: none that is seen."""
-        found = (number for number, record in self.devices.items() if record.device == index)
-        return min(found, default=0)
+        return self._numbers.get(index, 0)
 
     def card_of(self, index: int) -> int:
         """Return the number of the handle that stands best for a whole device; 0: none is seen."""

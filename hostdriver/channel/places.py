@@ -13,7 +13,6 @@ from firmware.abi.channel import (
     PlacesHeader,
 )
 from hostdriver.api.described import get_alloc_properties
-from hostdriver.api.memory import get_address_range
 from hostdriver.core.physical import MappingPhase
 from hostdriver.core.state import Profile
 
@@ -148,28 +147,29 @@ def _look(state: DriverState, names: Names, start: int, end: int) -> Iterator[_F
     """Return an entry for each piece of memory that reaches into some addresses."""
     for held in state.allocations.overlapping(start, end):
         if not held.value.leaving:
-            yield _entry(state, names, held.start, PlaceKind.ALLOCATED)
+            yield _entry(state, names, held.start, held.value.size, PlaceKind.ALLOCATED)
     for opened in state.imports.overlapping(start, end):
-        yield _entry(state, names, opened.value.pointer, PlaceKind.OPENED)
+        yield _entry(state, names, opened.value.pointer, opened.value.size, PlaceKind.OPENED)
+    if not state.reservations:
+        return
     if state.profile is Profile.INTEL:
         for reserved in state.reservations.overlapping(start, end):
-            yield _entry(state, names, reserved.start, PlaceKind.MAPPED)
+            yield _entry(state, names, reserved.start, reserved.value.size, PlaceKind.MAPPED)
         return
     for mapped in state.mappings.overlapping(start, end):
         if mapped.value.phase is MappingPhase.THERE:
-            yield _entry(state, names, mapped.start, PlaceKind.MAPPED)
+            yield _entry(state, names, mapped.start, mapped.value.size, PlaceKind.MAPPED)
 
 
-def _entry(state: DriverState, names: Names, pointer: int, kind: PlaceKind) -> _Found:
-    found = get_alloc_properties(state, pointer)
-    base, size = get_address_range(state, pointer)
+def _entry(state: DriverState, names: Names, start: int, size: int, kind: PlaceKind) -> _Found:
+    found = get_alloc_properties(state, start)
     entry = Place(
-        start=base,
+        start=start,
         size=size,
         id=found.id,
         page_size=found.page_size,
         kind=kind,
-        type=int(found.type),
+        type=found.type,
         device=names.number_of(found.device),
     )
-    return _Found(base, base + size, entry.pack())
+    return _Found(start, start + size, entry.pack())
