@@ -28,6 +28,14 @@ LEFT_OUT: Final = ("FORCE_UINT32", "VERSION_CURRENT")
 LONGEST_LINE: Final = 100
 
 
+def enumerations() -> dict[str, dict[str, int]]:
+    """Return the members of every enumeration of the facts, by its name."""
+    found: dict[str, dict[str, int]] = {}
+    for name in SOURCES:
+        found |= json.loads((FACTS / name).read_text(encoding="utf-8"))["enums"]
+    return found
+
+
 def members_of(facts: dict[str, dict[str, int]], enumeration: Enumeration) -> dict[str, int]:
     """Return the members by their Python name, in the order of the facts."""
     prefix = enumeration.prefix
@@ -80,9 +88,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     check = parser.parse_args().check
-    facts: dict[str, dict[str, int]] = {}
-    for name in SOURCES:
-        facts |= json.loads((FACTS / name).read_text(encoding="utf-8"))["enums"]
+    facts = enumerations()
     stale: list[str] = []
     for module in MODULES:
         text = render(facts, module)

@@ -233,10 +233,24 @@ bool emuzero_event_of(const void *address, uint32_t type, emuzero_event *event)
 {
     const handle *item = look_up(address);
 
-    if (item == NULL || item->type != type || item->event.slot == NULL)
+    if (item == NULL || item->type != type)
         return false;
+    /* Copied before it is looked at: another thread may close the pool at any moment. */
     *event = item->event;
-    return true;
+    return event->slot != NULL;
+}
+
+void emuzero_forget_slots(uint64_t address, uint64_t size)
+{
+    const table *in;
+
+    pthread_mutex_lock(&lock);
+    in = current;
+    for (size_t index = 0; in != NULL && index < in->bucket_count; index++)
+        for (handle *item = in->by_address[index]; item != NULL; item = item->next_by_address)
+            if ((uint64_t)(uintptr_t)item->event.slot - address < size)
+                item->event.slot = NULL;
+    pthread_mutex_unlock(&lock);
 }
 
 void emuzero_drop_handle(const void *address)

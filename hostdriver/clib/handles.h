@@ -25,6 +25,10 @@ bool emuzero_number_of(const void *handle, uint32_t type, uint64_t *number);
 void emuzero_set_event(const void *handle, emuzero_event event);
 bool emuzero_event_of(const void *handle, uint32_t type, emuzero_event *event);
 
+/* Forget what is known of the events whose slots lie in memory that goes. Their handles may stay: the
+ * events of an opened pool end with it. */
+void emuzero_forget_slots(uint64_t address, uint64_t size);
+
 /* Forget a handle; its memory stays unused, so that no other object has its address soon. */
 void emuzero_drop_handle(const void *handle);
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "address_space.h"
+#include "handles.h"
 #include "words.h"
 
 enum { TICKET_SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE, MOST_CONTENT = 4096 };
@@ -179,6 +180,12 @@ static void answer_reserve(emuzero_slot *slot)
     emuzero_put(slot, address);
 }
 
+static void leave(uint64_t address, uint64_t size)
+{
+    emuzero_forget_slots(address, size);
+    emuzero_unmap_later(address, size);
+}
+
 static void answer_addresses(emuzero_slot *slot, uint32_t what)
 {
     uint64_t address = emuzero_get(slot);
@@ -188,7 +195,7 @@ static void answer_addresses(emuzero_slot *slot, uint32_t what)
     if (what == EMUZERO_QUESTION_KIND_PROTECT_NONE)
         result = emuzero_protect_none(address, size);
     else if (what == EMUZERO_QUESTION_KIND_LEAVE)
-        emuzero_unmap_later(address, size);
+        leave(address, size);
     else
         emuzero_release(address, size);
     begin(slot);

@@ -19,7 +19,7 @@ from firmware.abi.control import (
 from firmware.abi.replies import Done, FencePoolExported, FencePoolOpened
 from hostdriver.core.calls import call, exchange, expect
 from hostdriver.core.failures import out_of_host_memory
-from hostdriver.core.questions import CloseDescriptor, JoinSlots, LeaveSlots
+from hostdriver.core.questions import CloseDescriptor, JoinSlots, LeaveSlots, Pause
 from hostdriver.core.results import Refusal, ZeError, failed
 from hostdriver.core.undo import Undo
 
@@ -75,6 +75,8 @@ class PrivateSlots:
 
     pools: list[SlotPool] = field(default_factory=list[SlotPool])
     free: deque[Slot] = field(default_factory=deque[Slot])
+    is_growing: bool = False
+    """Whether a pool is being made: who needs a slot meanwhile waits for that one."""
 
 
 async def take_slot(state: DriverState) -> Slot:
@@ -84,15 +86,26 @@ async def take_slot(state: DriverState) -> Slot:
         ZeError: no memory for more slots; a device is lost.
     """
     private = state.private_slots
-    if not private.free:
-        devices = range(len(state.devices))
-        pool = await make_pool(devices, PRIVATE_SLOTS, "memory for events")
-        private.pools.append(pool)
-        private.free.extend(Slot(pool, index) for index in range(pool.count))
+    while not private.free:
+        if private.is_growing:
+            await Pause()
+        else:
+            await _grow(state, private)
     slot = private.free.popleft()
     slot.pool.memory.clear(slot.index)
     slot.pool.memory.arm(slot.index, 0)
     return slot
+
+
+async def _grow(state: DriverState, private: PrivateSlots) -> None:
+    private.is_growing = True
+    try:
+        devices = range(len(state.devices))
+        pool = await make_pool(devices, PRIVATE_SLOTS, "memory for events")
+    finally:
+        private.is_growing = False
+    private.pools.append(pool)
+    private.free.extend(Slot(pool, index) for index in range(pool.count))
 
 
 def give_slot(state: DriverState, slot: Slot) -> None:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from scripts.clibrary.facts import Facts
 from tests.harness.cprograms import compiled
 from tests.harness.emulator_process import EmulatorProcess, emulator_process
+from tests.harness.storm_tables import tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -19,6 +21,18 @@ if TYPE_CHECKING:
 def make_compiler(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Return what compiles one of the programs."""
     return partial(compiled, folder=tmp_path_factory.mktemp("programs"))
+
+
+@pytest.fixture(name="storm", scope="session")
+def make_storm(
+    compile_program: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Return the program that calls every function at random, from tables of the facts."""
+    folder = tmp_path_factory.mktemp("storm")
+    (folder / "storm_tables.h").write_text(tables(Facts()), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("C_INCLUDE_PATH", str(folder))
+        return compile_program("storm")
 
 
 @pytest.fixture(name="emulator", scope="module")
