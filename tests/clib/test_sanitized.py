@@ -21,6 +21,8 @@ NOT_HERE = {"identifiers", "local", "lost", "mappings", "starts"}
 """Programs that a test has to talk to; one that takes all mappings, which watching needs."""
 
 
+ARGUMENTS = {"sysman": ("2", "0")}
+"""What programs are to find: two devices without parts."""
 LEAVES_THREADS = {"ends"}
 """Programs that end while their threads run: then nobody can tell what they have lost."""
 
@@ -49,7 +51,7 @@ def test_nothing_is_read_or_written_that_should_not_be(
     )
 
     done = subprocess.run(
-        [program],
+        [program, *ARGUMENTS.get(name, ())],
         env={
             **os.environ,
             "EMUZERO_SOCKET": str(emulator.path),
