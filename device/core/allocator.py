@@ -9,6 +9,7 @@ from device.core.acknowledge import AT_ONCE
 from device.core.errors import DeviceError
 from device.core.mapping import Span
 from device.core.releases import blockers_of
+from firmware.abi.control import ObjectKind
 from firmware.abi.status import Status
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from device.core.releases import Releases
     from device.core.spaces import ClientSpace, Spaces
     from device.core.store import ObjectStore
-    from firmware.abi.control import ObjectFlags, ObjectKind
+    from firmware.abi.control import ObjectFlags
     from firmware.abi.ids import Rights
 
 
@@ -59,20 +60,24 @@ class Allocator:
     def allocate(
         self, client: Client, request: int, vmid: int, span: Span, wanted: Wanted
     ) -> MemoryObject:
-        """Make an object of a range's size and map it there.
+        """Make an object of a range's size, or of the client's own pages there, and map it there.
 
         Raises:
-            DeviceError: as `ObjectStore.create` and `Mapper.map`.
+            DeviceError: as `ObjectStore.create`, `ObjectStore.register_pages` and `Mapper.map`.
         """
         kind, flags, rights, page_size = wanted
         self._spaces.find(client, vmid)
-        memory = self._store.make(client, kind, flags, span.size, page_size)
+        is_registered = kind is ObjectKind.CLIENT_PAGES
+        if is_registered:
+            memory = self._store.register_pages(client, flags, *span)
+        else:
+            memory = self._store.make(client, kind, flags, span.size, page_size)
         number = memory.object_id
         try:
             self._mapper.map(client, vmid, span, number, 0, rights)
             self._deliver(client, request, vmid, span, memory)
         except DeviceError:
-            self._store.destroy(client, number, registered=False)
+            self._store.destroy(client, number, registered=is_registered)
             raise
         return memory
 

@@ -15,11 +15,12 @@ from firmware.abi.ids import CONTROL_MESSAGE_SIZE, Rights
 class Allocate(ControlCommand, size=CONTROL_MESSAGE_SIZE, opcode=ControlOpcode.ALLOCATE):
     """Make a memory object and map all of it at a virtual address, both or neither.
 
-    A SYSTEM object's descriptor travels on the socket with the reply.
+    A SYSTEM object's descriptor travels on the socket with the reply. A CLIENT_PAGES object is the
+    client's own pages at that address, as SEGMENT_REGISTER makes one.
     """
 
     vmid: int = wire(U32, "Address space.")
-    kind: ObjectKind = wire(U32, "VRAM or SYSTEM.", kinds=ObjectKind)
+    kind: ObjectKind = wire(U32, "VRAM, SYSTEM or CLIENT_PAGES.", kinds=ObjectKind)
     flags: ObjectFlags = wire(U32, "How it is made.", flags=ObjectFlags)
     rights: Rights = wire(U32, "Rights of the mapping.", flags=Rights)
     va: int = wire(U64, "First virtual address.")

@@ -11,17 +11,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from firmware.abi.control import (
-    Map,
+    Allocate,
     ObjectFlags,
     ObjectKind,
     Release,
     ReleaseMode,
-    SegmentRegister,
     SegmentUnregister,
     Unmap,
 )
 from firmware.abi.ids import ALL_RIGHTS, PAGE_SIZE, Rights
-from firmware.abi.replies import Done, Mapped, ObjectCreated, Released
+from firmware.abi.replies import Allocated, Done, Mapped, Released
 from firmware.abi.status import Status
 from hostdriver.core.allocations import Allocation, AllocationKind, PeerObject
 from hostdriver.core.calls import call
@@ -108,20 +107,27 @@ async def _bring_in_to(
     state: DriverState, device: DeviceState, start: int, size: int, *, read_only: bool
 ) -> int:
     """Register and map pages on one device, both or none; return the object's number."""
-    register = SegmentRegister(
+    command = Allocate(
         request=0,
+        vmid=device.vmid,
         kind=ObjectKind.CLIENT_PAGES,
         flags=ObjectFlags.READ_ONLY if read_only else ObjectFlags.NONE,
-        address=start,
+        rights=Rights.READ if read_only else ALL_RIGHTS,
+        va=start,
         size_bytes=size,
+        page_size=0,
     )
-    object_id = (await call(device.index, register, ObjectCreated)).object_id
     try:
-        await _map(state, device, start, size, object_id, read_only=read_only)
-    except Exception:
-        await _unregister(device, object_id)
-        raise
-    return object_id
+        made = await call(device.index, command, Allocated)
+    except Refusal as refusal:
+        others = any(system_memory_in(state, start, start + size))
+        if refusal.status is not Status.OVERLAP or not others:
+            raise
+        # Their pages are these pages: mapped anew, at the same address.
+        await _unmap(device, start, size)
+        made = await call(device.index, command, Allocated)
+    device.released = made.released
+    return made.object_id
 
 
 async def _take_from(
@@ -163,30 +169,6 @@ def _remove(state: DriverState, allocation: Allocation) -> None:
     waiting, state.overlaid = state.overlaid, []
     for other in waiting:
         _enter(state, other)
-
-
-async def _map(
-    state: DriverState,
-    device: DeviceState,
-    start: int,
-    size: int,
-    object_id: int,
-    *,
-    read_only: bool,
-) -> None:
-    if any(system_memory_in(state, start, start + size)):
-        # Their pages are these pages: mapped anew, at the same address.
-        await _unmap(device, start, size)
-    command = Map(
-        request=0,
-        vmid=device.vmid,
-        rights=Rights.READ if read_only else ALL_RIGHTS,
-        va=start,
-        size_bytes=size,
-        object_id=object_id,
-        object_offset=0,
-    )
-    await call(device.index, command, Mapped)
 
 
 async def _release(

@@ -60,7 +60,7 @@ def run() -> list[Row]:
             limit=mmap,
             limit_is="mmap over a range and back, in C",
             bar=BAR,
-            note="two commands and a look at the table of mappings, each way",
+            note="one command each way, and a look at the table of mappings",
         )
         for name, figure in zip(SIZES, figures, strict=True)
     ]

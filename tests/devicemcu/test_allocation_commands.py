@@ -46,7 +46,8 @@ def test_memory_is_made_and_mapped_in_one_step_and_goes_in_one(kind: ObjectKind)
         ({"va": 1 << 48}, Status.BAD_RANGE),
         ({"size": 0}, Status.BAD_RANGE),
         ({"size": 8 << 20}, Status.OUT_OF_DEVICE_MEMORY),
-        ({"kind": ObjectKind.CLIENT_PAGES}, Status.UNSUPPORTED),
+        ({"kind": ObjectKind.CLIENT_DESCRIPTOR}, Status.UNSUPPORTED),
+        ({"kind": ObjectKind.CLIENT_PAGES}, Status.CLIENT_MEMORY),
         ({"kind": ObjectKind.SYSTEM, "flags": ObjectFlags.READ_ONLY}, Status.BAD_RIGHTS),
         ({"va": 2 * VA}, Status.OVERLAP),
     ],
@@ -79,3 +80,35 @@ def test_descriptor_that_cannot_be_sent_takes_the_mapping_back() -> None:
     assert refused.status is Status.OUT_OF_HOST_MEMORY
     bench.pair.device.check()
     assert bench.allocated()
+
+
+def test_the_clients_own_pages_are_mapped_in_one_step_and_stay_as_they_are() -> None:
+    bench = AllocationBench()
+    heap = bench.pair.port(bench.client).pages.add(VA, SIZE)
+    first = bench.client.ask(bench.allocate(kind=ObjectKind.CLIENT_PAGES), Allocated)
+    assert first.descriptors == 0
+
+    queue = bench.client.queue(bench.vmid)
+    bench.client.submit(queue, fill(VA, SIZE))
+    bench.pair.step()
+    assert not bench.client.faults()
+    written = bytes(heap)
+    assert any(written)
+    bench.pair.device.check()
+
+    assert bench.client.ask(bench.release(first.object_id), Released).number == 0
+    assert bytes(heap) == written
+    bench.pair.device.check()
+
+
+def test_pages_that_are_mapped_already_are_not_registered() -> None:
+    bench = AllocationBench()
+    bench.pair.port(bench.client).pages.add(VA, SIZE)
+    bench.allocated()
+    objects = bench.pair.device.statistics().object_count
+
+    refused = bench.client.refused(bench.allocate(kind=ObjectKind.CLIENT_PAGES))
+
+    assert (refused.status, refused.detail) == (Status.OVERLAP, VA)
+    assert bench.pair.device.statistics().object_count == objects
+    bench.pair.device.check()

@@ -3,17 +3,15 @@
 import pytest
 
 from firmware.abi.control import (
-    Map,
+    Allocate,
     ObjectFlags,
     ObjectKind,
     Release,
     ReleaseMode,
-    SegmentRegister,
     SegmentUnregister,
     Unmap,
 )
 from firmware.abi.ids import ALL_RIGHTS, PAGE_SIZE, Rights
-from firmware.abi.replies import Mapped
 from firmware.abi.status import Status
 from hostdriver.core.allocations import AllocationKind
 from hostdriver.core.failures import device_lost
@@ -22,7 +20,7 @@ from hostdriver.core.results import Refusal, ZeError
 from hostdriver.core.state import DriverState
 from hostdriver.core.system_memory import bring_in, take_out
 from tests.harness.fake_session import FakeSession
-from tests.harness.replies import refused
+from tests.harness.replies import allocated, refused
 
 HEAP = 0x7F00_0000_3000
 SIZE = 4 * PAGE_SIZE
@@ -42,16 +40,18 @@ def bring(session: FakeSession, state: DriverState, *, read_only: bool = False) 
     session.run(bring_in(state, HEAP, SIZE, read_only=read_only))
 
 
-def test_the_pages_are_registered_and_mapped_at_their_own_address(
+def test_the_pages_are_mapped_at_their_own_address_in_one_step(
     session: FakeSession, state: DriverState
 ) -> None:
     bring(session, state)
 
-    (registered,) = session.commands(SegmentRegister)
-    (mapped,) = session.commands(Map)
-    assert (registered.kind, registered.flags) == (ObjectKind.CLIENT_PAGES, ObjectFlags.NONE)
-    assert (registered.address, registered.size_bytes) == (HEAP, SIZE)
-    assert (mapped.va, mapped.size_bytes, mapped.rights) == (HEAP, SIZE, ALL_RIGHTS)
+    (made,) = session.commands(Allocate)
+    assert (made.kind, made.flags, made.rights) == (
+        ObjectKind.CLIENT_PAGES,
+        ObjectFlags.NONE,
+        ALL_RIGHTS,
+    )
+    assert (made.va, made.size_bytes) == (HEAP, SIZE)
     (entry,) = state.allocations
     assert (entry.start, entry.end) == (HEAP, HEAP + SIZE)
     assert entry.value.kind is AllocationKind.IMPORTED
@@ -61,32 +61,43 @@ def test_the_pages_are_registered_and_mapped_at_their_own_address(
 def test_read_only_pages_have_only_that_right(session: FakeSession, state: DriverState) -> None:
     bring(session, state, read_only=True)
 
-    assert session.commands(SegmentRegister)[0].flags is ObjectFlags.READ_ONLY
-    assert session.commands(Map)[0].rights is Rights.READ
+    (made,) = session.commands(Allocate)
+    assert (made.flags, made.rights) == (ObjectFlags.READ_ONLY, Rights.READ)
 
 
-def test_pages_that_cannot_be_registered_leave_nothing(
+def test_pages_that_cannot_be_reached_leave_nothing(
     session: FakeSession, state: DriverState
 ) -> None:
-    session.refuse(SegmentRegister, Status.CLIENT_MEMORY, HEAP)
+    session.refuse(Allocate, Status.CLIENT_MEMORY, HEAP)
 
     with pytest.raises(Refusal, match=f"{HEAP:#x}"):
         bring(session, state)
 
-    assert not session.commands(Map)
     assert not len(state.allocations)
 
 
-def test_pages_that_cannot_be_mapped_are_unregistered(
+def test_pages_that_overlap_no_other_import_are_not_mapped_anew(
     session: FakeSession, state: DriverState
 ) -> None:
-    session.refuse(Map, Status.OUT_OF_DEVICE_MEMORY)
+    session.refuse(Allocate, Status.OVERLAP, HEAP)
 
     with pytest.raises(Refusal):
         bring(session, state)
 
-    assert len(session.commands(SegmentUnregister)) == 1
-    assert not len(state.allocations)
+    assert not session.commands(Unmap)
+    assert len(session.commands(Allocate)) == 1
+
+
+def test_pages_of_another_import_are_mapped_anew(session: FakeSession, state: DriverState) -> None:
+    bring(session, state)
+    session.refuse(Allocate, Status.OVERLAP, HEAP)
+
+    bring(session, state)
+
+    (unmapped,) = session.commands(Unmap)
+    assert (unmapped.va, unmapped.size_bytes) == (HEAP, SIZE)
+    assert len(session.commands(Allocate)) == 3
+    assert len(state.overlaid) == 1
 
 
 def test_a_device_that_cannot_unmap_keeps_the_import(
@@ -132,17 +143,13 @@ def test_a_lost_device_keeps_the_import(session: FakeSession, state: DriverState
 def test_a_second_device_that_refuses_leaves_nothing_on_the_first() -> None:
     session = FakeSession(device_count=2)
     state = session.state()
-    session.script(
-        Map,
-        Mapped(opcode=Map.OPCODE, status=Status.OK, request=0, page_count=4),
-        refused(Map, Status.OUT_OF_DEVICE_MEMORY),
-    )
+    session.script(Allocate, allocated(5, 0, 0), refused(Allocate, Status.OUT_OF_DEVICE_MEMORY))
 
     with pytest.raises(Refusal):
         bring(session, state)
 
-    assert len(session.commands(Release)) == 1
-    assert len(session.commands(SegmentUnregister)) == 1
+    assert [x.object_id for x in session.commands(Release)] == [5]
+    assert not session.commands(SegmentUnregister)
     assert not len(state.allocations)
 
 

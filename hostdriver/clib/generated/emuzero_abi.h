@@ -1647,13 +1647,14 @@ EMUZERO_FIELD_(emuzero_control_segment_unregister, object_id, 0x8);
 EMUZERO_FIELD_(emuzero_control_segment_unregister, reserved_10, 0x10);
 
 /* Make a memory object and map all of it at a virtual address, both or neither. A SYSTEM
- * object's descriptor travels on the socket with the reply. */
+ * object's descriptor travels on the socket with the reply. A CLIENT_PAGES object is the
+ * client's own pages at that address, as SEGMENT_REGISTER makes one. */
 struct emuzero_control_allocate {
     uint16_t opcode; /* 0x00: `ControlOpcode` of the command. */
     uint8_t reserved_02[2]; /* 0x02: Reserved, must be zero. */
     uint32_t request; /* 0x04: Chosen by the driver, returned in the reply. */
     uint32_t vmid; /* 0x08: Address space. */
-    uint32_t kind; /* 0x0c: VRAM or SYSTEM. */
+    uint32_t kind; /* 0x0c: VRAM, SYSTEM or CLIENT_PAGES. */
     uint32_t flags; /* 0x10: How it is made. */
     uint32_t rights; /* 0x14: Rights of the mapping. */
     uint64_t va; /* 0x18: First virtual address. */
