@@ -18,8 +18,8 @@ WELCOME = AGREEMENT.welcome(PLAN.size, CLIENT_ID)
 def test_an_in_process_driver_is_refused_in_the_same_words() -> None:
     link = LocalLink(PLAN.size)
 
-    with pytest.raises(Refused, match="no more clients"):
-        link.welcome(Offer().refuse(HandshakeStatus.FULL), HELLO, lambda: False)
+    with pytest.raises(Refused, match=r"no more clients \(limit or status 64\)"):
+        link.welcome(Offer().refuse(HandshakeStatus.FULL, 64), HELLO, lambda: False)
 
     link.close()
 
