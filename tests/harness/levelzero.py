@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hostdriver.api import mapping, physical_memory, virtual_memory
-from hostdriver.api.structures import PhysicalMemDesc
+from hostdriver.api import exporting, mapping, physical_memory, virtual_memory
+from hostdriver.api.structures import IpcPhysMemHandleRangeExtDesc, PhysicalMemDesc
 from hostdriver.core.enums import MemoryAccessAttribute, PhysicalMemFlags
 from hostdriver.core.results import ZeError, ZeResult
 
@@ -58,6 +58,12 @@ def mapped(session: FakeSession, state: DriverState, pages: int = 1) -> int:
     va = reserve(session, state, pages * PAGE)
     map_at(session, state, va, physical(session, state, pages * PAGE), pages * PAGE)
     return va
+
+
+def window(session: FakeSession, state: DriverState, ptr: int | None, size: int) -> bytes:
+    """Return the handle of a range."""
+    chain = [IpcPhysMemHandleRangeExtDesc(size)]
+    return session.run(exporting.get_handle(state, ptr, chain))
 
 
 def map_page(context: Context, device: Device) -> int:
