@@ -18,7 +18,7 @@ enum {
     SCRATCH = 1 << 20,   /* bytes of the program that devices may have */
     LIVE = 0,
     STALE = 1,
-    FEW_DESCRIPTORS = 4, /* of mappings, asked for as such: they last until a handle is put */
+    FEW_DESCRIPTORS = 32,/* of mappings, asked for as such: they last until a handle is put */
     KEPT_POOLS = 64 + 8, /* that the library leaves mapped for threads that still look at them */
     MANY_CALLS = 20000,  /* enough to reach most functions that are served */
     ROUNDS = 100,        /* of destroying what others still use */
