@@ -51,7 +51,7 @@ class MessageKind(IntEnum):
     CALL = 1
     """A call of the interface; `what` is its function's number."""
     ANSWER = 2
-    """The program's answer to a question."""
+    """The program's answer to a question; `what` is the number of a wait, else 0."""
     QUESTION = 3
     """Something that the driver asks of the program's process; `what` is a `QuestionKind`."""
     REPLY = 4
@@ -59,7 +59,11 @@ class MessageKind(IntEnum):
 
 
 class QuestionKind(IntEnum):
-    """What the driver asks of the program's process; arguments are u64 in this order."""
+    """What the driver asks of the program's process; arguments are u64 in this order.
+
+    A call that waits leaves its slot: the answer to a wait comes in any slot that is free then,
+    with the number of the wait as its `what`.
+    """
 
     RESERVE = 1
     """Reserve addresses (size, hint or 0, alignment); answers the address, 0 for none."""
@@ -81,14 +85,14 @@ class QuestionKind(IntEnum):
     """Load bytes (address, size); the answer is the bytes."""
     WAIT = 10
     """Wait for a word of a device's segment (device, value offset, status offset, sleepers offset,
-    target, nanoseconds or all ones); answers value and status."""
+    target, nanoseconds or all ones, number of the wait); answers value and status."""
     JOIN = 11
     """Map the fence pool whose file is on the socket (size); answers its address, 0 for none."""
     LEAVE = 12
     """Unmap a fence pool (address, size)."""
     WAIT_SLOT = 13
     """Wait for a word of a fence pool (address, value offset, status offset, sleepers offset,
-    target, nanoseconds or all ones); answers value and status."""
+    target, nanoseconds or all ones, number of the wait); answers value and status."""
     KEEP = 14
     """Keep the descriptor on the socket, of a memory file; answers errno, descriptor, device,
     inode. DROP_TICKET closes it."""

@@ -21,7 +21,7 @@ from hostdriver.channel.questions import RemoteQuestion, ask, understand
 from hostdriver.channel.running import Running, abandon, beside, nonsense, outcome_of
 from hostdriver.channel.seen import devices_of
 from hostdriver.channel.specs import interface
-from hostdriver.channel.waits import complete, found_already
+from hostdriver.channel.waits import Waits, complete, found_already
 from hostdriver.channel.watch import take_note
 from hostdriver.core.failures import unknown, unsupported_feature
 from hostdriver.core.questions import (
@@ -56,8 +56,9 @@ _LOG: Final = logging.getLogger(__name__)
 class Session:
     """The driver of one C program.
 
-    Owner: the host of all programs; one thread. Invariants: a slot holds at most one call; a call
-    is in `_running` from its first step to its reply; state and names belong to this program alone.
+    Owner: the host of all programs; one thread. Invariants: a slot holds at most one call, which is
+    in `_running` from its first step to its reply, but in `_waits` while its thread waits; state
+    and names belong to this program alone.
     """
 
     __slots__ = (
@@ -70,6 +71,7 @@ class Session:
         "_running",
         "_slots",
         "_socket",
+        "_waits",
         "_watch",
         "_work",
         "names",
@@ -98,6 +100,7 @@ class Session:
         self._running: dict[int, Running] = {}
         self._paused: list[Running] = []
         self._last_beside = 0
+        self._waits = Waits()
         self.state: DriverState | None = None
         """What the driver knows of the program, once it has begun."""
         self.names = Names()
@@ -143,7 +146,7 @@ class Session:
             closing.callback(self._work.finish_watch, self._slots, self.state, self.names)
             if self.state is not None:
                 closing.callback(close_descriptors, self.state)
-            for running in self._running.values():
+            for running in (*self._running.values(), *self._waits):
                 closing.callback(abandon, running.operation)
 
     def _receive(self, message: Incoming) -> None:
@@ -153,6 +156,8 @@ class Session:
             MalformedMessageError: a call is on its way there; the session has to end.
         """
         running = self._running.get(message.slot)
+        if running is None and message.kind == MessageKind.ANSWER:
+            running = self._resume(message)
         if running is not None:
             question, running.asked = running.asked, None
             if message.kind != MessageKind.ANSWER or question is None:
@@ -163,6 +168,14 @@ class Session:
             self._begin_call(message)
         except MalformedMessageError as error:
             self._end(message.slot, nonsense(error))
+
+    def _resume(self, message: Incoming) -> Running | None:
+        """Take up a call that waited in the slot in which its answer came; None: there is none."""
+        running = self._waits.take(message.what)
+        if running is not None:
+            running.slot = message.slot
+            self._running[message.slot] = running
+        return running
 
     def _answer_from_program(self, running: Running, question: RemoteQuestion, data: bytes) -> None:
         answer: object
@@ -281,8 +294,12 @@ class Session:
         if message.descriptor >= 0:
             note = DescriptorNote(request=running.slot, count=1, object_id=0, size_bytes=0)
             self._carrier.send(note, (message.descriptor,))
+        data = message.data
+        if isinstance(question, WaitWord | WaitSlot):
+            data += self._waits.put(running).to_bytes(ITEM, "little")
+            del self._running[running.slot]
         running.asked = question
-        self._slots.put(running.slot, MessageKind.QUESTION, message.kind, message.data)
+        self._slots.put(running.slot, MessageKind.QUESTION, message.kind, data)
 
     def _end(self, slot: int, error: ZeError | None, data: bytes = b"") -> None:
         """Reply to a call; nobody asked for an operation that was carried out beside."""

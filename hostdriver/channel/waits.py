@@ -2,16 +2,58 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, final
 
+from hostdriver.core.failures import out_of_host_memory
 from hostdriver.core.questions import JoinSlots, LeaveSlots, Waited, WaitSlot
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from hostdriver.channel.devices import ProgramDevice
     from hostdriver.channel.questions import RemoteQuestion
+    from hostdriver.channel.running import Running
     from hostdriver.core.questions import WaitWord
+
+_MOST: Final = 1 << 16
+"""Waits of one program at once: more threads than most systems give it."""
+_NUMBERS: Final = 1 << 32
+
+
+@final
+class Waits:
+    """Calls that are in no slot, because their threads wait.
+
+    Owner: a program's session. Invariant: a number names one wait, and is not 0.
+    """
+
+    __slots__ = ("_last", "_running")
+
+    def __init__(self) -> None:
+        self._running: dict[int, Running] = {}
+        self._last = 0
+
+    def __iter__(self) -> Iterator[Running]:
+        return iter(self._running.values())
+
+    def put(self, running: Running) -> int:
+        """Keep a call until its answer comes; return the number of the wait.
+
+        Raises:
+            ZeError: too many wait.
+        """
+        if len(self._running) >= _MOST:
+            raise out_of_host_memory(f"{_MOST:,} calls wait already")
+        self._last += 1
+        while self._last % _NUMBERS == 0 or self._last % _NUMBERS in self._running:
+            self._last += 1
+        number = self._last % _NUMBERS
+        self._running[number] = running
+        return number
+
+    def take(self, number: int) -> Running | None:
+        """Return the call of a wait, which is over; None: there is no such wait."""
+        return self._running.pop(number, None)
 
 
 def found_already(devices: Sequence[ProgramDevice], question: WaitWord | WaitSlot) -> Waited | None:

@@ -1,5 +1,7 @@
 #include "call.h"
 
+#include <pthread.h>
+
 #include "callbacks.h"
 #include "channel.h"
 #include "handles.h"
@@ -69,8 +71,9 @@ static ze_result_t carry_out(emuzero_slot *slot, const emuzero_function *functio
     emuzero_mark(slot);
     result = emuzero_exchange(slot, EMUZERO_MESSAGE_KIND_CALL, function->number);
     while (result == ZE_RESULT_SUCCESS && slot->header->kind == EMUZERO_MESSAGE_KIND_QUESTION) {
-        emuzero_answer(slot);
-        result = emuzero_exchange(slot, EMUZERO_MESSAGE_KIND_ANSWER, 0);
+        uint32_t number = emuzero_answer(slot);
+
+        result = emuzero_exchange(slot, EMUZERO_MESSAGE_KIND_ANSWER, number);
     }
     if (result != ZE_RESULT_SUCCESS)
         return result;
@@ -142,8 +145,13 @@ static ze_result_t call(const emuzero_function *function, const uint64_t *argume
 ze_result_t emuzero_call(const emuzero_function *function, const uint64_t *arguments)
 {
     bool is_watched = emuzero_enter();
-    ze_result_t result = call(function, arguments);
+    ze_result_t result;
+    int cancelling;
 
+    /* A thread that ended in the middle would keep its slot, and a lock perhaps. */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
+    result = call(function, arguments);
+    pthread_setcancelstate(cancelling, NULL);
     if (result != ZE_RESULT_SUCCESS)
         clear_pointers(function, arguments);
     if (is_watched)

@@ -156,12 +156,15 @@ static ze_result_t connect_locked(void)
 ze_result_t emuzero_connect(void)
 {
     ze_result_t result;
+    int cancelling;
 
     if (emuzero_is_connected())
         return ZE_RESULT_SUCCESS;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
     pthread_mutex_lock(&connecting);
     result = connect_locked();
     pthread_mutex_unlock(&connecting);
+    pthread_setcancelstate(cancelling, NULL);
     return result;
 }
 

@@ -133,26 +133,29 @@ static void answer_load(emuzero_slot *slot)
     emuzero_put_bytes(slot, (const void *)(uintptr_t)address, size);
 }
 
-/* Wait for a word whose offsets, target and time stand in the slot. */
-static void answer_wait(emuzero_slot *slot, uint8_t *memory)
+/* Wait for a word whose offsets, target, time and number stand in the slot, which others may have
+ * meanwhile: however many threads wait, calls go on that end it. Returns the number. */
+static uint32_t answer_wait(emuzero_slot *slot, uint8_t *memory)
 {
     uint64_t value = emuzero_get(slot);
     uint64_t status = emuzero_get(slot);
     uint64_t sleepers = emuzero_get(slot);
     uint64_t target = emuzero_get(slot);
     uint64_t nanoseconds = emuzero_get(slot);
+    uint32_t number = (uint32_t)emuzero_get(slot);
     emuzero_waited waited = {0, EMUZERO_STATUS_DEVICE_LOST};
 
+    emuzero_give_slot(slot);
     if (memory != NULL) {
         emuzero_word word = {(uint64_t *)(memory + value), (uint32_t *)(memory + status),
                              (uint32_t *)(memory + sleepers)};
 
         waited = emuzero_wait(&word, target, nanoseconds);
     }
-
-    begin(slot);
+    *slot = emuzero_take_slot();
     emuzero_put(slot, waited.value);
     emuzero_put(slot, waited.status);
+    return number;
 }
 
 static void answer_join(emuzero_slot *slot)
@@ -202,7 +205,7 @@ static void answer_addresses(emuzero_slot *slot, uint32_t what)
     emuzero_put(slot, (uint64_t)result);
 }
 
-void emuzero_answer(emuzero_slot *slot)
+uint32_t emuzero_answer(emuzero_slot *slot)
 {
     uint32_t what = slot->header->what;
 
@@ -237,15 +240,14 @@ void emuzero_answer(emuzero_slot *slot)
         answer_load(slot);
         break;
     case EMUZERO_QUESTION_KIND_WAIT:
-        answer_wait(slot, emuzero_device_segment(emuzero_get(slot)));
-        break;
+        return answer_wait(slot, emuzero_device_segment(emuzero_get(slot)));
     case EMUZERO_QUESTION_KIND_WAIT_SLOT:
-        answer_wait(slot, (uint8_t *)(uintptr_t)emuzero_get(slot));
-        break;
+        return answer_wait(slot, (uint8_t *)(uintptr_t)emuzero_get(slot));
     case EMUZERO_QUESTION_KIND_JOIN:
         answer_join(slot);
         break;
     default:
         begin(slot);
     }
+    return 0;
 }

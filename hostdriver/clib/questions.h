@@ -4,7 +4,8 @@
 
 #include "channel.h"
 
-/* Carry out the question that stands in a slot and write the answer into it. */
-void emuzero_answer(emuzero_slot *slot);
+/* Carry out the question that stands in a slot and write the answer into it, or into another one
+ * that is the caller's then: who waits leaves its slot. Returns what the answer says of itself. */
+uint32_t emuzero_answer(emuzero_slot *slot);
 
 #endif

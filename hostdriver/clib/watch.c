@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "watch.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -87,8 +88,11 @@ static void send_note(const emuzero_function *function, const uint64_t *argument
                       bool is_error, uint64_t nanoseconds)
 {
     const char *text = is_error ? emuzero_error() : "";
-    emuzero_slot slot = emuzero_take_slot();
+    emuzero_slot slot;
+    int cancelling;
 
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
+    slot = emuzero_take_slot();
     emuzero_put(&slot, function->number);
     emuzero_put(&slot, result);
     emuzero_put(&slot, nanoseconds);
@@ -100,6 +104,7 @@ static void send_note(const emuzero_function *function, const uint64_t *argument
     emuzero_mark(&slot);
     emuzero_exchange(&slot, EMUZERO_MESSAGE_KIND_CALL, EMUZERO_CHANNEL_NOTE);
     emuzero_give_slot(&slot);
+    pthread_setcancelstate(cancelling, NULL);
 }
 
 void emuzero_leave(const emuzero_function *function, const uint64_t *arguments, uint64_t result,

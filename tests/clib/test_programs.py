@@ -38,6 +38,7 @@ def environment(emulator: EmulatorProcess) -> dict[str, str]:
         ("handles", 0),
         ("threads", 0),
         ("together", 0),
+        ("waiters", 0),
         ("forks", 0),
         ("vendor", 0),
         ("ends", 0),

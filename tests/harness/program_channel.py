@@ -116,7 +116,9 @@ class ProgramChannel:
         self.post(slot, MessageKind.CALL, what, data)
         while (heard := self.hear(slot)).kind == MessageKind.QUESTION and most_answers:
             most_answers -= 1
-            self.post(slot, MessageKind.ANSWER, 0, self._answer(heard))
+            is_wait = heard.what in (QuestionKind.WAIT, QuestionKind.WAIT_SLOT)
+            number = int.from_bytes(heard.data[-8:], "little") if is_wait else 0
+            self.post(slot, MessageKind.ANSWER, number, self._answer(heard))
         return heard
 
     def close(self) -> None:

@@ -148,13 +148,16 @@ enum emuzero_purpose {
 enum emuzero_message_kind {
     /* A call of the interface; `what` is its function's number. */
     EMUZERO_MESSAGE_KIND_CALL = 0x1,
-    EMUZERO_MESSAGE_KIND_ANSWER = 0x2, /* The program's answer to a question. */
+    /* The program's answer to a question; `what` is the number of a wait, else 0. */
+    EMUZERO_MESSAGE_KIND_ANSWER = 0x2,
     /* Something that the driver asks of the program's process; `what` is a `QuestionKind`. */
     EMUZERO_MESSAGE_KIND_QUESTION = 0x3,
     EMUZERO_MESSAGE_KIND_REPLY = 0x4, /* The end of the call: its result and outputs. */
 };
 
-/* What the driver asks of the program's process; arguments are u64 in this order. */
+/* What the driver asks of the program's process; arguments are u64 in this order. A call
+ * that waits leaves its slot: the answer to a wait comes in any slot that is free then, with
+ * the number of the wait as its `what`. */
 enum emuzero_question_kind {
     /* Reserve addresses (size, hint or 0, alignment); answers the address, 0 for none. */
     EMUZERO_QUESTION_KIND_RESERVE = 0x1,
@@ -172,14 +175,16 @@ enum emuzero_question_kind {
     EMUZERO_QUESTION_KIND_STORE = 0x8, /* Store the bytes that follow (address, size). */
     EMUZERO_QUESTION_KIND_LOAD = 0x9, /* Load bytes (address, size); the answer is the bytes. */
     /* Wait for a word of a device's segment (device, value offset, status offset, sleepers
-     * offset, target, nanoseconds or all ones); answers value and status. */
+     * offset, target, nanoseconds or all ones, number of the wait); answers value and
+     * status. */
     EMUZERO_QUESTION_KIND_WAIT = 0xa,
     /* Map the fence pool whose file is on the socket (size); answers its address, 0 for
      * none. */
     EMUZERO_QUESTION_KIND_JOIN = 0xb,
     EMUZERO_QUESTION_KIND_LEAVE = 0xc, /* Unmap a fence pool (address, size). */
     /* Wait for a word of a fence pool (address, value offset, status offset, sleepers
-     * offset, target, nanoseconds or all ones); answers value and status. */
+     * offset, target, nanoseconds or all ones, number of the wait); answers value and
+     * status. */
     EMUZERO_QUESTION_KIND_WAIT_SLOT = 0xd,
     /* Keep the descriptor on the socket, of a memory file; answers errno, descriptor,
      * device, inode. DROP_TICKET closes it. */
