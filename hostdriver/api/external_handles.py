@@ -91,7 +91,7 @@ async def descriptor_from_handle(state: DriverState, handle: bytes) -> int:
     """
     check_handle_bytes(handle)
     own = state.exports.of_handle(handle)
-    if own is not None:
+    if own is not None and not own.is_closed:
         return own.ticket.descriptor
     number = int.from_bytes(handle[:4], "little", signed=True)
     file = await ReadTicket(number, Ticket.SIZE)

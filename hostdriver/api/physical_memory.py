@@ -141,6 +141,7 @@ async def destroy(state: DriverState, physical: PhysicalObject | None) -> None:
         raise
     await make_unknown(target.peers)
     del state.physical[target.id]
+    state.exports.lose_file(target)
     await close_files(target)
 
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "places.h"
+
 enum { BUCKETS = 4096 };
 
 typedef struct export {
@@ -65,6 +67,21 @@ static bool is_descriptor_alone(const ze_ipc_mem_handle_t *handle)
     return memcmp(handle->data + sizeof(int32_t), zeros, sizeof(zeros)) == 0;
 }
 
+/* Memory that was freed took its handle with it, whose descriptor may be another's by now. */
+static bool is_gone(const export *item)
+{
+    struct emuzero_place place;
+
+    switch (emuzero_find_place((uint64_t)(uintptr_t)item->pointer, &place)) {
+    case EMUZERO_PLACE_FOUND:
+        return place.id != item->id;
+    case EMUZERO_PLACE_NONE:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* Find what a handle names, as the driver does: by its token, else by its descriptor alone. */
 static export *find_handle(const ze_ipc_mem_handle_t *handle)
 {
@@ -76,7 +93,8 @@ static export *find_handle(const ze_ipc_mem_handle_t *handle)
         return item;
     for (size_t bucket = 0; bucket < BUCKETS; bucket++)
         for (item = by_token[bucket]; item != NULL; item = item->next_by_token)
-            if (record_of(&item->handle)->descriptor == record_of(handle)->descriptor)
+            if (record_of(&item->handle)->descriptor == record_of(handle)->descriptor &&
+                !is_gone(item))
                 return item;
     return NULL;
 }

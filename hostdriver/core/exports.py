@@ -32,6 +32,8 @@ class OwnExport:
     """Gets without a put."""
     carries_memory: bool = False
     """Whether the ticket is the memory's own file, which is open as long as the memory."""
+    is_closed: bool = False
+    """Whether that file is closed, with the memory: its number may be another's by now."""
 
 
 @final
@@ -66,23 +68,38 @@ class ExportTable:
     def discard(self, export: OwnExport) -> None:
         """Remove an export; does nothing when it is gone already."""
         self._by_token.pop(export.named.token, None)
-        self._by_identity.pop(export.ticket.identity, None)
+        self._forget_identity(export)
         if export.source is not None and self._by_source.get(export.source) is export:
             del self._by_source[export.source]
+
+    def lose_file(self, source: Source) -> None:
+        """Note that the file of some memory is about to be closed; its handle lives on."""
+        export = self._by_source.get(source)
+        if export is not None and export.carries_memory:
+            self._forget_identity(export)
+            export.is_closed = True
+
+    def _forget_identity(self, export: OwnExport) -> None:
+        if self._by_identity.get(export.ticket.identity) is export:
+            del self._by_identity[export.ticket.identity]
 
     def of_source(self, source: Source) -> OwnExport | None:
         """Return the one export of some memory."""
         return self._by_source.get(source)
 
     def of_handle(self, handle: bytes) -> OwnExport | None:
-        """Return the export that a handle of this process names, by token, else by descriptor."""
+        """Return the export that a handle of this process names, by token, else by descriptor.
+
+        A number that was a closed file's is that only while no other ticket has it.
+        """
         by_token = self._by_token.get(token_of(handle))
         if by_token is not None:
             return by_token
         number = int.from_bytes(handle[:4], "little", signed=True)
         if any(handle[4:]):
             return None
-        return next((e for e in self._by_token.values() if e.ticket.descriptor == number), None)
+        found = [e for e in self._by_token.values() if e.ticket.descriptor == number]
+        return min(found, key=lambda export: export.is_closed, default=None)
 
     def of_identity(self, identity: tuple[int, int]) -> OwnExport | None:
         """Return the export whose ticket a file is."""
@@ -97,7 +114,8 @@ class ExportTable:
         for token, export in self._by_token.items():
             if export.named.token != token or export.uses < 1:
                 raise AssertionError(f"export of token {token.hex()} has {export.uses} uses")
-            if self._by_identity.get(export.ticket.identity) is not export:
+            named = self._by_identity.get(export.ticket.identity)
+            if (named is not export) != export.is_closed:
                 raise AssertionError(f"the ticket of token {token.hex()} is unknown")
         for source, export in self._by_source.items():
             if self._by_token.get(export.named.token) is not export:

@@ -35,6 +35,7 @@ def environment(emulator: EmulatorProcess) -> dict[str, str]:
         ("counting", 0),
         ("range", 0),
         ("descriptors", 0),
+        ("reused", 0),
         ("handles", 0),
         ("threads", 0),
         ("together", 0),

@@ -69,6 +69,29 @@ def test_mapping_has_one_export() -> None:
     assert table.of_source(mapping) is None
 
 
+def test_the_number_of_a_file_that_went_with_its_memory_names_what_has_it_now() -> None:
+    table = ExportTable()
+    mapping = Mapping(0x1000, 0x1000, PHYSICAL, 0)
+    old, new = export(1, mapping), export(2)
+    old.carries_memory = True
+    new.ticket = TicketFile(old.ticket.descriptor, (7, 9), b"")
+    number = old.handle[:4] + bytes(60)
+    table.add(old)
+
+    table.lose_file(mapping)
+    table.add(new)
+
+    assert table.of_handle(number) is new
+    assert table.of_handle(old.handle) is old
+    assert not table.owns((7, 1))
+    table.check()
+    table.discard(new)
+    assert table.of_handle(number) is old
+    table.discard(old)
+    assert table.of_handle(number) is None
+    table.check()
+
+
 @pytest.mark.parametrize("change", ["uses", "mapping", "ticket"])
 def test_check_finds_what_is_wrong(change: str) -> None:
     table = ExportTable()

@@ -57,7 +57,7 @@ static uint64_t any_member(storm_thread *self, const structure *of, const field 
         /* Not blocking, for the same reason. */
         return in_percent(self, 50) ? 0 : 2 + below(self, 4);
     case DESCRIPTOR:
-        return in_percent(self, 50) ? UINT32_MAX : 100000 + below(self, 100000);
+        return in_percent(self, 50) ? UINT32_MAX : NO_DESCRIPTOR + below(self, 100000);
     default:
         return any_number(self);
     }
@@ -216,6 +216,20 @@ static void keep_bytes(const void *bytes)
     pthread_mutex_unlock(&lock);
 }
 
+/* Memory tells its descriptor in a link, which held none before. */
+static void keep_descriptors(const void *chain)
+{
+    const ze_base_properties_t *link = chain;
+
+    for (int count = 0; link != NULL && count < MOST_LINKS; count++, link = link->pNext) {
+        const ze_external_memory_export_fd_t *answer = (const void *)link;
+
+        if (link->stype == ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD && answer->fd >= 0 &&
+            answer->fd < NO_DESCRIPTOR)
+            remember(&told, (uint64_t)answer->fd);
+    }
+}
+
 static void keep_output(const param *what, uint64_t place)
 {
     const void *from = (const void *)(uintptr_t)place;
@@ -224,6 +238,8 @@ static void keep_output(const param *what, uint64_t place)
     if (what->size == HANDLE_BYTES && (what->kind == EMUZERO_KIND_BLOB_OUT ||
                                        what->kind == EMUZERO_KIND_STRUCTURES_OUT))
         keep_bytes(from);
+    if (what->kind == EMUZERO_KIND_STRUCTURE_OUT && structures[what->about].tag)
+        keep_descriptors(((const ze_base_properties_t *)from)->pNext);
     if (what->kind != KIND_NEW_HANDLE && what->kind != KIND_POINTER_OUT &&
         what->kind != KIND_COUNTING_EVENT)
         return;

@@ -145,10 +145,9 @@ static uint32_t destroy_once(bool last)
     return left;
 }
 
-static uint32_t destroy_all(void)
+/* Give back what was got of handles: each as often as it was got, and more than that does no harm. */
+static void put_handles(void)
 {
-    uint32_t left = 1;
-
     for (uint32_t index = 0; index < shared_bytes.count; index++) {
         ze_ipc_mem_handle_t memory;
         ze_ipc_event_pool_handle_t event_pool;
@@ -158,6 +157,21 @@ static uint32_t destroy_all(void)
         zeMemPutIpcHandle(the_context, memory);
         zeEventPoolPutIpcHandle(the_context, event_pool);
     }
+    for (uint32_t index = 0; index < told.count; index++) {
+        ze_ipc_mem_handle_t alone = {{0}};
+        int descriptor = (int)told.items[index];
+
+        memcpy(alone.data, &descriptor, sizeof(descriptor));
+        zeMemPutIpcHandle(the_context, alone);
+    }
+}
+
+/* Lists go on as their events are signalled, one wait after the other. */
+static uint32_t destroy_all(void)
+{
+    uint64_t begun = now();
+
+    put_handles();
     for (uint32_t index = 0; index < pointers[LIVE].count; index++) {
         void *pointer = (void *)(uintptr_t)pointers[LIVE].items[index];
 
@@ -166,9 +180,10 @@ static uint32_t destroy_all(void)
     }
     for (uint32_t index = 0; index < counting.count; index++)
         remember(&handles[TYPE_ze_event_handle_t][LIVE], counting.items[index]);
-    for (int round = 0; round < ROUNDS && left; round++)
-        left = destroy_once(round == ROUNDS - 1);
-    return left;
+    while (now() - begun < (uint64_t)MOST_SECONDS * 1000000000)
+        if (destroy_once(false) == 0)
+            return 0;
+    return destroy_once(true);
 }
 
 #endif

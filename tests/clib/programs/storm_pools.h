@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "share.h"
 #include "storm.h"
@@ -16,13 +17,13 @@ enum {
     ROOM = 1 << 16,      /* bytes behind each pointer argument */
     MOST_ELEMENTS = 64,  /* of an array in such a room */
     SCRATCH = 1 << 20,   /* bytes of the program that devices may have */
+    NO_DESCRIPTOR = 100000, /* from this number on */
     LIVE = 0,
     STALE = 1,
-    FEW_DESCRIPTORS = 32,/* of mappings, asked for as such: they last until a handle is put */
     KEPT_POOLS = 64 + 8, /* that the library leaves mapped for threads that still look at them */
     MANY_CALLS = 20000,  /* enough to reach most functions that are served */
-    ROUNDS = 100,        /* of destroying what others still use */
-    MOST_SECONDS = 20,   /* that one call may take */
+    MOST_LINKS = 64,     /* of a chain that a call succeeded with */
+    MOST_SECONDS = 20,   /* that one call may take, or the end of all objects */
 };
 static const uint64_t GUARD = UINT64_C(1) << 36; /* without access, on both sides of the scratch */
 
@@ -43,10 +44,19 @@ static pool counting; /* events that lists do not wait for: circles of them woul
 static pool pointers[2];
 static pool shared_bytes; /* IPC handles, as addresses of 64 bytes each */
 static uint8_t kept_bytes[POOL][HANDLE_BYTES];
+static pool told; /* descriptors of memory: each was counted as a get of its handle */
 static uint8_t *scratch;
 static _Atomic uint64_t succeeded[FUNCTION_COUNT];
 static _Atomic uint64_t slowest;
 static _Atomic uint64_t failures;
+
+static uint64_t now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
 
 static uint64_t next(storm_thread *self)
 {
