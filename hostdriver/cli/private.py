@@ -50,12 +50,17 @@ def private_emulator(wanted: Mapping[str, object], record: Record | None = None)
             yield socket
 
 
+def options_of(wanted: Mapping[str, object]) -> list[str]:
+    """Return options that are not None as `serve` takes them."""
+    return [
+        word for name, value in wanted.items() if value is not None for word in (name, str(value))
+    ]
+
+
 @contextlib.contextmanager
 def _serving(wanted: Mapping[str, object], socket: Path, record: Record | None) -> Generator[None]:
     ready, told = os.pipe()
-    given = [
-        word for name, value in wanted.items() if value is not None for word in (name, str(value))
-    ]
+    given = options_of(wanted)
     passed = [told]
     if record is not None:
         given += ["--record", record.what, "--record-fd", str(record.descriptor)]
@@ -92,7 +97,14 @@ def run_program(program: Sequence[str], environment: dict[str, str]) -> int:
         for number in (signal.SIGINT, signal.SIGQUIT)
     ]
     try:
-        child = subprocess.Popen(program, env=environment, preexec_fn=_take_signals)  # noqa: PLW1509 - no lock is held by another thread
+        # What this command inherited is the program's, such as the descriptor by which a launcher
+        # speaks to its ranks; what it opened itself ends with exec.
+        child = subprocess.Popen(
+            program,
+            env=environment,
+            preexec_fn=_take_signals,  # noqa: PLW1509 - no lock is held by another thread
+            close_fds=False,
+        )
     except FileNotFoundError as error:
         _restore(before)
         click.echo(f"Error: {program[0]}: {error.strerror}", err=True)

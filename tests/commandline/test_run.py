@@ -75,6 +75,25 @@ def test_a_specification_that_is_wrong_is_told_before_the_program_runs() -> None
     assert "/nosuch.toml" in done.stderr
 
 
+def test_a_program_inherits_descriptors_and_gets_none_of_the_command() -> None:
+    ours, theirs = os.pipe()
+    program = f"import os; os.write({theirs}, b'here'); print(*os.listdir('/proc/self/fd'))"
+
+    shown = subprocess.run(
+        [*RUN, "--vram", "64MiB", "--", sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        pass_fds=[theirs],
+    ).stdout
+    os.close(theirs)
+
+    with os.fdopen(ours, "rb") as heard:
+        assert heard.read() == b"here"
+    # The last is the folder's own.
+    assert len({int(number) for number in shown.split()} - {0, 1, 2, theirs}) == 1
+
+
 WAITS = """
 import os, signal, sys, time
 def end(number, _):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
@@ -65,6 +66,14 @@ def test_the_example_moves_memory_that_sycl_allocated(stack: Stack, tmp_path: Pa
     # No CPU can touch device memory: what arrived went through the device.
     digests = re.findall(r"^ +([0-9a-f]{64}) from rank ([01])$", told, re.MULTILINE)
     assert [rank for _, rank in digests] == ["1", "0"]
+    assert "33,554,432 bytes crossed from device memory to device memory" in told
+
+
+def test_ranks_that_are_run_each_by_the_command_share_devices(stack: Stack, tmp_path: Path) -> None:
+    each = (sys.executable, "-m", "hostdriver.cli", "run", "--", "python", EXAMPLE / "exchange.py")
+
+    told = stack.run(*TWO_RANKS, *each, cwd=tmp_path)
+
     assert "33,554,432 bytes crossed from device memory to device memory" in told
 
 
