@@ -5,12 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hostdriver.channel.items import Reader
-from hostdriver.core.state import ProcessFacts
+from hostdriver.core.results import Refusal, failed
+from hostdriver.core.state import ProcessFacts, begin
 from hostdriver.core.visibility import read_visibility
 from hostdriver.runtime.discovery import DISABLED_VARIABLE, disabled_in
 
 if TYPE_CHECKING:
-    from hostdriver.core.state import DeviceFacts
+    from hostdriver.core.state import DeviceFacts, DriverState
+
+
+async def begin_program(
+    pid: int, devices: tuple[DeviceFacts, ...], data: bytes, socket: str
+) -> DriverState:
+    """Make what the driver knows of a program, whose library told `data` of it.
+
+    Raises:
+        MalformedMessageError: the message is shorter than its items.
+        ZeError: an environment variable names what does not exist; a device does not take it.
+    """
+    facts = facts_of(pid, devices, data, socket)
+    try:
+        return await begin(facts)
+    except Refusal as refusal:
+        raise failed(refusal, "a device does not take this process") from refusal
 
 
 def facts_of(pid: int, devices: tuple[DeviceFacts, ...], data: bytes, socket: str) -> ProcessFacts:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, NamedTuple, final
 
+from hostdriver.channel.items import MalformedMessageError
 from hostdriver.core.failures import device_lost, unknown
 from hostdriver.core.questions import CloseDescriptor
 from hostdriver.core.results import ZeError, ZeResult
@@ -15,11 +17,11 @@ if TYPE_CHECKING:
 
     from hostdriver.channel.arguments import Arguments
     from hostdriver.channel.devices import ProgramDevice
-    from hostdriver.channel.items import MalformedMessageError
     from hostdriver.channel.questions import RemoteQuestion
-    from hostdriver.core.questions import Beside, Operation, Submit
+    from hostdriver.core.questions import AnyQuestion, Beside, Operation, Submit
     from hostdriver.core.state import DriverState
 
+_LOG: Final = logging.getLogger(__name__)
 _MOST_TEXT: Final = 1000
 """Bytes of an error description."""
 _MOST_LAST_QUESTIONS: Final = 1000
@@ -43,6 +45,31 @@ class Running:
     """The program's thread, in a trace."""
     arguments: Arguments | None = None
     """What it was called with."""
+
+
+class Ended(NamedTuple):
+    """How a call ended."""
+
+    error: ZeError | None
+    data: bytes = b""
+    """Its outputs."""
+
+
+def step(running: Running, answer: object) -> AnyQuestion | Ended:
+    """Carry a call on; return what it asks next, or how it ended, a bug of ours included."""
+    try:
+        if isinstance(answer, Exception):
+            return running.operation.throw(answer)
+        return running.operation.send(answer)
+    except StopIteration as end:
+        return Ended(None, end.value)
+    except ZeError as error:
+        return Ended(error)
+    except MalformedMessageError as error:
+        return Ended(nonsense(error))
+    except Exception as bug:  # noqa: BLE001 - the program is told, and goes on
+        _LOG.exception("the driver failed in %s", running.name)
+        return Ended(unknown(f"the driver failed in {running.name}: {bug!r}"))
 
 
 def beside(slot: int, question: Beside, of: Running) -> Running:

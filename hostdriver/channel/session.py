@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final, final
 from firmware.abi.channel import CHANNEL_BEGIN, CHANNEL_NOTE, MessageKind
 from firmware.abi.handshake import DescriptorNote
 from hostdriver.channel.arguments import Arguments, read_arguments, write_outputs
-from hostdriver.channel.beginning import facts_of
+from hostdriver.channel.beginning import begin_program
 from hostdriver.channel.calls.table import handler_of
 from hostdriver.channel.devicework import DeviceWork, WorkQuestion
 from hostdriver.channel.elsewhere import answer_outside
 from hostdriver.channel.items import ITEM, MalformedMessageError
 from hostdriver.channel.names import Names
 from hostdriver.channel.questions import RemoteQuestion, ask, understand
-from hostdriver.channel.running import Running, abandon, beside, nonsense, outcome_of
+from hostdriver.channel.running import Ended, Running, abandon, beside, nonsense, outcome_of, step
 from hostdriver.channel.seen import devices_of
 from hostdriver.channel.specs import interface
 from hostdriver.channel.waits import Waits, complete, found_already
@@ -34,8 +34,7 @@ from hostdriver.core.questions import (
     WaitSlot,
     WaitWord,
 )
-from hostdriver.core.results import Refusal, ZeError, failed
-from hostdriver.core.state import begin
+from hostdriver.core.results import ZeError
 from hostdriver.runtime.process import close_descriptors
 
 if TYPE_CHECKING:
@@ -210,15 +209,11 @@ class Session:
         self._drive(running, None)
 
     async def _begin(self, data: bytes) -> bytes:
-        """Learn about the process and make its state; return how many devices it sees."""
+        """Make the program's state; return how many devices it sees."""
         devices = tuple(device.facts for device in self._devices)
-        facts = facts_of(self._pid, devices, data, self._socket)
-        try:
-            self.state = await begin(facts)
-            self.names.begin(devices_of(self.state))
-            self._places.begin(self.state)
-        except Refusal as refusal:
-            raise failed(refusal, "a device does not take this process") from refusal
+        self.state = await begin_program(self._pid, devices, data, self._socket)
+        self.names.begin(devices_of(self.state))
+        self._places.begin(self.state)
         return len(self.names.devices).to_bytes(ITEM, "little")
 
     async def _call(self, arguments: Arguments) -> bytes:
@@ -235,23 +230,9 @@ class Session:
         if self._running.get(running.slot) is not running:
             return
         while True:
-            try:
-                if isinstance(answer, Exception):
-                    question = running.operation.throw(answer)
-                else:
-                    question = running.operation.send(answer)
-            except StopIteration as end:
-                self._end(running.slot, None, end.value)
-                return
-            except ZeError as error:
-                self._end(running.slot, error)
-                return
-            except MalformedMessageError as error:
-                self._end(running.slot, nonsense(error))
-                return
-            except Exception as bug:  # noqa: BLE001 - the program is told, and goes on
-                _LOG.exception("the driver failed in %s", running.name)
-                self._end(running.slot, unknown(f"the driver failed in {running.name}: {bug!r}"))
+            question = step(running, answer)
+            if isinstance(question, Ended):
+                self._end(running.slot, question.error, question.data)
                 return
             try:
                 answered, answer = self._answer(running, question)
