@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from heapq import merge
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from firmware.abi.channel import (
@@ -17,7 +19,7 @@ from hostdriver.core.physical import MappingPhase
 from hostdriver.core.state import Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from firmware.link.segment import Segment
     from hostdriver.channel.arguments import Arguments
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 _AT: Final = {field.name: field.offset for field in PlacesHeader.FIELDS}
 _FIRST: Final = CHANNEL_PLACES_OFFSET + PlacesHeader.SIZE
 _EVERYWHERE: Final = 1 << 64
+_STEP: Final = 64
+"""Entries that one call adds to a table that begins anew: its program waits, and all others."""
 _ENDING: Final = frozenset({"zeMemFree", "zeMemFreeExt", "zeMemCloseIpcHandle"})
 """Functions after which memory may be none that a pointer names, although it is still there."""
 _RANGES: Final = frozenset({"zeVirtualMemFree", "zeVirtualMemMap", "zeVirtualMemUnmap"})
@@ -45,10 +49,11 @@ class Places:
 
     Owner: the program's session, the only one that writes it; what stands there is never read back.
     Invariants: `_starts` and `_ends` are the borders of its entries, in order, none overlaps
-    another; between two calls the table says what the driver would, or is not kept.
+    another; between two calls they say of addresses below `_known` what the driver would, and the
+    table is kept when that is all of them.
     """
 
-    __slots__ = ("_ends", "_is_kept", "_starts", "_touched", "_turn", "_words")
+    __slots__ = ("_ends", "_known", "_starts", "_touched", "_turn", "_words")
 
     def __init__(self, segment: Segment) -> None:
         """Begin an empty table in a zeroed channel."""
@@ -57,7 +62,7 @@ class Places:
         self._ends: list[int] = []
         self._turn = 0
         self._touched: list[tuple[int, int]] = []
-        self._is_kept = True
+        self._known = _EVERYWHERE
         self._words.store32(CHANNEL_PLACES_OFFSET + _AT["is_kept"], 1)
 
     def begin(self, state: DriverState) -> None:
@@ -74,24 +79,34 @@ class Places:
             touched.append(concerned)
         if state.overlaid:
             self._give_up()
-        elif touched and not self._is_kept:
-            self._is_kept = True
-            self._refresh(state, names, 0, _EVERYWHERE)
-        else:
-            for start, end in touched:
+            return
+        for start, end in touched:
+            if start < self._known:
                 self._refresh(state, names, start, end)
+        if self._known < _EVERYWHERE and _count(state) <= CHANNEL_PLACES:
+            self._learn(state, names)
+
+    def _learn(self, state: DriverState, names: Names) -> None:
+        """Go on with a table that begins anew, for as much as one call may cost."""
+        found = list(islice(merge(*_look(state, names, self._known, _EVERYWHERE)), _STEP))
+        start = self._known
+        self._known = found[-1].end if len(found) == _STEP else _EVERYWHERE
+        self._enter(found, start, self._known)
 
     def _refresh(self, state: DriverState, names: Names, start: int, end: int) -> None:
         """Put what the driver knows in the place of all entries that reach into some addresses."""
         first, last = bisect_right(self._ends, start), bisect_left(self._starts, end)
         if first < last:
             start, end = min(start, self._starts[first]), max(end, self._ends[last - 1])
-        found = sorted(_look(state, names, start, end))
+        found = sorted(chain.from_iterable(_look(state, names, start, end)))
+        if found or first < last:
+            self._enter(found, start, end)
+
+    def _enter(self, found: list[_Found], start: int, end: int) -> None:
+        """Put what was found in the place of all entries between some addresses, or in part."""
         if found:
-            first = bisect_right(self._ends, min(start, found[0].start))
-            last = bisect_left(self._starts, max(end, found[-1].end))
-        elif first >= last:
-            return
+            start, end = min(start, found[0].start), max(end, found[-1].end)
+        first, last = bisect_right(self._ends, start), bisect_left(self._starts, end)
         if len(self._starts) - (last - first) + len(found) > CHANNEL_PLACES:
             self._give_up()
             return
@@ -110,12 +125,14 @@ class Places:
             bytes_[at + len(data) : _FIRST + count * Place.SIZE] = rest
         bytes_[at : at + len(data)] = data
         self._words.store32(CHANNEL_PLACES_OFFSET + _AT["count"], count)
-        self._words.store32(CHANNEL_PLACES_OFFSET + _AT["is_kept"], 1)
+        self._words.store32(CHANNEL_PLACES_OFFSET + _AT["is_kept"], int(self._known == _EVERYWHERE))
         self._end()
 
     def _give_up(self) -> None:
-        """Let the library ask, until the next change that leaves what the table can hold."""
-        self._is_kept = False
+        """Let the library ask, until what is there fits in the table and stands there again."""
+        if not self._known:
+            return
+        self._known = 0
         self._starts.clear()
         self._ends.clear()
         self._begin()
@@ -143,13 +160,33 @@ def _concerned(call: Arguments) -> tuple[int, int] | None:
     return None
 
 
-def _look(state: DriverState, names: Names, start: int, end: int) -> Iterator[_Found]:
-    """Return an entry for each piece of memory that reaches into some addresses."""
+def _count(state: DriverState) -> int:
+    """Return how many entries there may be."""
+    mapped = state.reservations if state.profile is Profile.INTEL else state.mappings
+    return len(state.allocations) + len(state.imports) + len(mapped)
+
+
+def _look(state: DriverState, names: Names, start: int, end: int) -> Iterable[Iterator[_Found]]:
+    """Return an entry for each piece of memory that reaches into some addresses, kind by kind."""
+    return (
+        _allocated(state, names, start, end),
+        _opened(state, names, start, end),
+        _mapped(state, names, start, end),
+    )
+
+
+def _allocated(state: DriverState, names: Names, start: int, end: int) -> Iterator[_Found]:
     for held in state.allocations.overlapping(start, end):
         if not held.value.leaving:
             yield _entry(state, names, held.start, held.value.size, PlaceKind.ALLOCATED)
+
+
+def _opened(state: DriverState, names: Names, start: int, end: int) -> Iterator[_Found]:
     for opened in state.imports.overlapping(start, end):
         yield _entry(state, names, opened.value.pointer, opened.value.size, PlaceKind.OPENED)
+
+
+def _mapped(state: DriverState, names: Names, start: int, end: int) -> Iterator[_Found]:
     if not state.reservations:
         return
     if state.profile is Profile.INTEL:

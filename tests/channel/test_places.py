@@ -22,6 +22,7 @@ from hostdriver.channel.places import Places
 from hostdriver.channel.seen import devices_of
 from hostdriver.channel.slots import CHANNEL_SIZE
 from hostdriver.core.results import ZeError
+from hostdriver.core.state import DriverState
 from hostdriver.testing.pair import Pair, pair
 
 PAGE = 64 << 10
@@ -161,6 +162,49 @@ def test_more_than_the_table_holds_is_the_driver_s_to_say_until_less_is_there(
         follower.follow()
 
         assert follower.header().is_kept == 1
+        for pointer in pointers:
+            follower.check(pointer)
+            context.mem_free(pointer)
+
+
+def test_a_table_that_begins_anew_costs_each_call_little(
+    segment: Segment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room, step = 40, 8
+    monkeypatch.setattr(module, "CHANNEL_PLACES", room)
+    monkeypatch.setattr(module, "_STEP", step)
+    looked: list[int] = []
+
+    def look(state: DriverState, pointer: int) -> ze.MemoryAllocationProperties:
+        looked.append(pointer)
+        return get_alloc_properties(state, pointer)
+
+    monkeypatch.setattr(module, "get_alloc_properties", look)
+    with pair() as world, world.driver.create_context() as context:
+        follower = Follower(world, segment)
+
+        def follow() -> None:
+            looked.clear()
+            follower.follow()
+            assert len(looked) <= step + 2
+
+        pointers: list[int] = []
+        for _ in range(2 * room):
+            pointers.append(context.mem_alloc_host(1))
+            follow()
+        assert follower.header().is_kept == 0
+        # What comes and goes meanwhile, where the table knows already and where it does not.
+        for index in range(room):
+            context.mem_free(pointers.pop(index))
+            follow()
+        for _ in range(room // step):
+            context.mem_free(pointers.pop(0))
+            pointers.append(context.mem_alloc_host(1))
+            follow()
+        follow()
+
+        assert follower.header().is_kept == 1
+        assert len(follower.entries()) == room
         for pointer in pointers:
             follower.check(pointer)
             context.mem_free(pointer)
