@@ -82,14 +82,15 @@ class Recorder:
         what: int = 0,
         more: int = 0,
     ) -> None:
-        """Write a record; `time` in nanoseconds is now by default."""
+        """Write a record; `time` in nanoseconds is now by default, and never later."""
+        now = self._clock()
         record = TraceRecord(
             size=len(payload),
             kind=kind,
             program=program,
             thread=thread,
             call=call,
-            time=self._clock() if time is None else time,
+            time=now if time is None else min(time, now),
             what=what,
             more=more,
         )

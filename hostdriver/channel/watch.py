@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, final
 
 import msgspec
 
+from firmware.abi.channel import CHANNEL_COUNTS
 from firmware.abi.trace import TraceKind
 from hostdriver.channel.account import Tally, close_account
 from hostdriver.channel.items import MalformedMessageError, Reader
@@ -137,8 +138,11 @@ def take_note(watch: Watch | None, slots: Slots, message: Incoming) -> None:
     """Tell of a call that the library answered by itself.
 
     Raises:
-        MalformedMessageError: nobody asked for that.
+        MalformedMessageError: nobody asked for that, or it tells of no function.
     """
     if watch is None or not watch.is_tracing:
         raise MalformedMessageError("a note, which nobody asked for")
-    watch.noted(slots.mark(message.slot), Reader(message.data).number(), message.data)
+    function = Reader(message.data).number()
+    if function >= CHANNEL_COUNTS:
+        raise MalformedMessageError(f"a note of function {function:#x}")
+    watch.noted(slots.mark(message.slot), function, message.data)

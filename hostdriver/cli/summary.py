@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from hostdriver.cli.records import hexadecimal
 from hostdriver.cli.sizes import counted, format_size
 from hostdriver.cli.trace.lines import duration
-from hostdriver.cli.trace.vocabulary import functions
+from hostdriver.cli.trace.vocabulary import function_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ def _calls(account: Account) -> Iterator[str]:
         yield "  calls      none"
         return
     rows = sorted(account.calls, key=lambda row: row.nanoseconds, reverse=True)
-    names = [functions()[row.function].name for row in rows]
+    names = [function_name(row.function) for row in rows]
     width = max(map(len, names))
     yield f"  {'calls':<{width}}  {'count':>9}  {'errors':>7}  {'time':>9}  {'longest':>9}"
     for name, row in zip(names, rows, strict=True):

@@ -12,9 +12,9 @@ from firmware.abi.trace import TraceKind
 from hostdriver.channel.account import Account
 from hostdriver.channel.items import MalformedMessageError
 from hostdriver.cli.records import short_of
-from hostdriver.cli.trace.decoding import decode_call, decode_note, decode_outputs
+from hostdriver.cli.trace.decoding import Noted, decode_call, decode_note, decode_outputs
 from hostdriver.cli.trace.stream import StreamError, read_entries
-from hostdriver.cli.trace.vocabulary import result_name
+from hostdriver.cli.trace.vocabulary import function_name, result_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -196,7 +196,7 @@ class _Teller:
         yield self._call(call, result_name(entry.record.what), outputs, text, taken)
 
     def _local(self, entry: Entry) -> Iterator[Happening]:
-        note = decode_note(entry.payload)
+        note = _note(entry)
         yield Call(
             program=self._programs[entry.record.program],
             thread=entry.record.thread,
@@ -250,6 +250,15 @@ class _Teller:
 
     def _time(self, entry: Entry) -> int:
         return entry.record.time - self._start
+
+
+def _note(entry: Entry) -> Noted:
+    """Return what a note tells; one that is none costs its program's trace that call alone."""
+    try:
+        return decode_note(entry.payload)
+    except MalformedMessageError as error:
+        name = function_name(entry.record.what)
+        return Noted(name, {}, "unknown", 0, f"the program's note is damaged: {error}")
 
 
 def _commands(entry: Entry) -> list[Command]:

@@ -69,6 +69,12 @@ def functions() -> tuple[FunctionNames, ...]:
     )
 
 
+def function_name(number: int) -> str:
+    """Return what a function is called; programs may tell of some that do not exist."""
+    known = functions()
+    return known[number].name if number < len(known) else f"function {number}"
+
+
 def members(structure: str) -> dict[str, str]:
     """Return the C types of a structure's members by name."""
     return _table().members.get(structure, {})
