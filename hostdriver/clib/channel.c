@@ -175,11 +175,14 @@ bool emuzero_is_connected(void)
 
 ze_result_t emuzero_check_session(void)
 {
-    if (!state->was_lost && !__atomic_load_n(&header()->lost, __ATOMIC_RELAXED) &&
+    bool is_ours = emuzero_has_descriptors(&connection);
+
+    if (!state->was_lost && !__atomic_load_n(&header()->lost, __ATOMIC_RELAXED) && is_ours &&
         !emuzero_has_hung_up(connection.socket))
         return ZE_RESULT_SUCCESS;
     state->was_lost = true;
-    emuzero_set_error("the emulator has ended, or ended this process's session");
+    emuzero_set_error(is_ours ? "the emulator has ended, or ended this process's session"
+                              : "this process has closed descriptors of the library");
     return ZE_RESULT_ERROR_DEVICE_LOST;
 }
 
@@ -321,8 +324,11 @@ ze_result_t emuzero_exchange(emuzero_slot *slot, uint32_t kind, uint32_t what)
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (__atomic_load_n(&header()->asleep, __ATOMIC_RELAXED)) {
         uint64_t one = 1;
-        ssize_t written = write(connection.doorbell, &one, sizeof(one));
+        ssize_t written;
 
+        if (!emuzero_has_descriptors(&connection))
+            return emuzero_check_session();
+        written = write(connection.doorbell, &one, sizeof(one));
         (void)written; /* full: it is rung already */
     }
     result = await_turn(slot->header, turn);
@@ -340,7 +346,8 @@ int emuzero_take_descriptor(uint32_t slot_number)
 
     pthread_mutex_lock(&socket_lock);
     /* It was sent before the question that needs it. */
-    while (emuzero_receive_descriptor(connection.socket, &request, &descriptor) > 0) {
+    while (emuzero_has_descriptors(&connection) &&
+           emuzero_receive_descriptor(connection.socket, &request, &descriptor) > 0) {
         if (request < EMUZERO_CHANNEL_SLOTS && stash[request] < 0)
             stash[request] = descriptor;
         else if (descriptor >= 0)

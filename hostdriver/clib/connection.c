@@ -28,6 +28,22 @@ typedef union {
     char space[CMSG_SPACE(EMUZERO_MAX_DESCRIPTORS * sizeof(int))];
 } control_space;
 
+static emuzero_identity identity_of(int descriptor)
+{
+    struct stat status;
+
+    if (fstat(descriptor, &status) < 0)
+        return (emuzero_identity){0, 0};
+    return (emuzero_identity){status.st_dev, status.st_ino};
+}
+
+static bool is_still(int descriptor, emuzero_identity identity)
+{
+    emuzero_identity found = identity_of(descriptor);
+
+    return found.device == identity.device && found.inode == identity.inode;
+}
+
 /* Find where the emulator listens; false: no such path. */
 static bool socket_path(char *path, size_t size)
 {
@@ -240,6 +256,7 @@ static answer attach(emuzero_connection *connection, const char *path)
                           path, strerror(errno));
         return is_nobody ? NOBODY : REFUSED;
     }
+    connection->socket_identity = identity_of(connection->socket);
     setsockopt(connection->socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     if (say_hello(connection->socket))
         count = receive_welcome(connection->socket, &welcome, numbers, &hung_up);
@@ -251,6 +268,7 @@ static answer attach(emuzero_connection *connection, const char *path)
     }
     mapped = map_all(connection, numbers, count);
     connection->doorbell = numbers[1];
+    connection->doorbell_identity = identity_of(connection->doorbell);
     close(numbers[0]);
     close_all(numbers + 2, count - 2);
     if (!mapped)
@@ -279,15 +297,21 @@ bool emuzero_open_connection(emuzero_connection *connection)
 
 void emuzero_close_connection(emuzero_connection *connection)
 {
-    if (connection->socket >= 0)
+    if (connection->socket >= 0 && is_still(connection->socket, connection->socket_identity))
         close(connection->socket);
-    if (connection->doorbell >= 0)
+    if (connection->doorbell >= 0 && is_still(connection->doorbell, connection->doorbell_identity))
         close(connection->doorbell);
     if (connection->channel != NULL)
         munmap(connection->channel, connection->channel_size);
     for (uint32_t index = 0; index < connection->device_count; index++)
         munmap(connection->segments[index], connection->segment_sizes[index]);
     *connection = (emuzero_connection){.socket = -1, .doorbell = -1};
+}
+
+bool emuzero_has_descriptors(const emuzero_connection *connection)
+{
+    return is_still(connection->socket, connection->socket_identity) &&
+           is_still(connection->doorbell, connection->doorbell_identity);
 }
 
 int emuzero_receive_descriptor(int socket, uint32_t *request, int *descriptor)

@@ -8,9 +8,17 @@
 
 enum { EMUZERO_MOST_DEVICES = EMUZERO_MAX_DESCRIPTORS - 2 };
 
+/* What a descriptor was when it was ours: a program may close any number, and use it again. */
+typedef struct {
+    uint64_t device;
+    uint64_t inode;
+} emuzero_identity;
+
 typedef struct {
     int socket;
     int doorbell;
+    emuzero_identity socket_identity;
+    emuzero_identity doorbell_identity;
     uint8_t *channel;
     size_t channel_size;
     uint32_t device_count;
@@ -23,8 +31,12 @@ typedef struct {
  * left open then. */
 bool emuzero_open_connection(emuzero_connection *connection);
 
-/* Close descriptors and mappings; a parent's stay as they are. */
+/* Close descriptors, unless the program has put something else in their place, and mappings; a
+ * parent's stay as they are. */
 void emuzero_close_connection(emuzero_connection *connection);
+
+/* Return whether both descriptors are still what they were. */
+bool emuzero_has_descriptors(const emuzero_connection *connection);
 
 /* Receive one message with at most one descriptor, without waiting.
  *

@@ -14,7 +14,7 @@ from firmware.abi.channel import (
 )
 from firmware.link.segment import Segment
 from hostdriver import levelzero as ze
-from hostdriver.api.described import get_alloc_properties
+from hostdriver.api.described import Described, get_alloc_properties
 from hostdriver.api.memory import get_address_range
 from hostdriver.channel import places as module
 from hostdriver.channel.names import Names
@@ -175,7 +175,7 @@ def test_a_table_that_begins_anew_costs_each_call_little(
     monkeypatch.setattr(module, "_STEP", step)
     looked: list[int] = []
 
-    def look(state: DriverState, pointer: int) -> ze.MemoryAllocationProperties:
+    def look(state: DriverState, pointer: int) -> Described:
         looked.append(pointer)
         return get_alloc_properties(state, pointer)
 

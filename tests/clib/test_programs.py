@@ -40,6 +40,7 @@ def environment(emulator: EmulatorProcess) -> dict[str, str]:
         ("threads", 0),
         ("together", 0),
         ("waiters", 0),
+        ("closes", 0),
         ("forks", 0),
         ("vendor", 0),
         ("ends", 0),
