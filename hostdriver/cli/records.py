@@ -26,6 +26,11 @@ def short_of(description: Description) -> str:
     return " ".join([description.title, *values])
 
 
+def printable(text: str) -> str:
+    """Return text that is safe to show: what moves a terminal's cursor is written as an escape."""
+    return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in text)
+
+
 def hexadecimal(number: int) -> str:
     """Return a number as addresses and sizes are written: hex, in groups of four."""
     return f"{number:#_x}"

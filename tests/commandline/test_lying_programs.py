@@ -26,7 +26,15 @@ def test_counts_of_functions_that_do_not_exist_are_in_the_summary() -> None:
     assert "allocated  1 host (8 KiB)" in done.stderr
 
 
-@pytest.mark.parametrize("lie", ["note", "mark"])
+def test_a_program_s_text_does_not_move_the_terminal() -> None:
+    done = emuzero("trace", *SMALL, "--", *LIAR, "note")
+
+    assert done.returncode == 0, done.stderr
+    assert r"\x1b]0;mine\x07" in done.stderr
+    assert all(line.isprintable() for line in done.stderr.splitlines())
+
+
+@pytest.mark.parametrize("lie", ["note", "mark", "counts"])
 def test_a_trace_goes_on_behind_nonsense(lie: str) -> None:
     done = emuzero("trace", *SMALL, "--json", "--", *LIAR, lie)
 

@@ -13,14 +13,17 @@ from firmware.abi.channel import (
     CHANNEL_NOTE,
     CHANNEL_SLOT_SIZE,
     CHANNEL_SLOTS_OFFSET,
+    ArgumentNote,
     CallCounts,
     SlotHeader,
 )
+from hostdriver.cli.trace.vocabulary import functions
 from tests.harness.program_channel import NUMBERS, ProgramChannel, items, structure
 
 SLOT = 1
 _MARK = {"thread", "began"}
 ALLOCATE = NUMBERS["zeMemAllocHost"]
+INIT = next(n for n, function in enumerate(functions()) if function.name == "zeInit")
 ARGUMENTS = items(1, 1, structure("ze_host_mem_alloc_desc_t"), 0, 8192, 0, 1)
 
 
@@ -33,6 +36,9 @@ def main(lie: str) -> None:
             program.memory[CHANNEL_COUNTS_OFFSET : CHANNEL_COUNTS_OFFSET + size] = b"\xff" * size
         elif lie == "note":
             assert program.call(SLOT, CHANNEL_NOTE, items(ALLOCATE, 1, 2, 99)).result == 0
+            text = b"\x1b]0;mine\x07"
+            error = items(INIT, 1, 2, 1, ArgumentNote.NUMBER, 0, len(text), text)
+            assert program.call(SLOT, CHANNEL_NOTE, error).result == 0
             heard = program.call(SLOT, CHANNEL_NOTE, items((1 << 64) - 1))
             assert "a note of function 0xffffffffffffffff" in heard.text
         elif lie == "mark":

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hostdriver.cli.exits import BadInput
+from hostdriver.cli.records import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,8 +38,7 @@ def check_files(paths: Sequence[Path]) -> int:
 
 def display_name(name: str) -> str:
     """Return a file's name as text that is safe to show and to send, whatever bytes it has."""
-    text = os.fsencode(name).decode(errors="backslashreplace")
-    return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in text)
+    return printable(os.fsencode(name).decode(errors="backslashreplace"))
 
 
 def _check_file(path: Path) -> int:

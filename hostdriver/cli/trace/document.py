@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hostdriver.cli.trace.happenings import Began, Beside, Call, Ended
-from hostdriver.cli.trace.vocabulary import Address, functions
+from hostdriver.cli.trace.vocabulary import Address, function_name
 
 if TYPE_CHECKING:
     from hostdriver.channel.account import Account
@@ -43,7 +43,7 @@ def account_document(account: Account) -> dict[str, object]:
     document: dict[str, object] = msgspec.to_builtins(account)
     document["calls"] = [
         {
-            "function": functions()[row.function].name,
+            "function": function_name(row.function),
             "calls": row.calls,
             "errors": row.errors,
             "nanoseconds": row.nanoseconds,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from hostdriver.cli.records import hexadecimal
+from hostdriver.cli.records import hexadecimal, printable
 from hostdriver.cli.sizes import counted
 from hostdriver.cli.trace.happenings import Began, Beside, Call, Ended
 from hostdriver.cli.trace.vocabulary import Address
@@ -23,7 +23,11 @@ _NOTHING: Final = (0, None, "", "0")
 
 
 def lines_of(happening: Happening, *, with_commands: bool) -> Iterator[str]:
-    """Yield the lines that tell of something, without their ends."""
+    """Yield the lines that tell of something, without their ends; texts in them are programs'."""
+    yield from map(printable, _lines_of(happening, with_commands=with_commands))
+
+
+def _lines_of(happening: Happening, *, with_commands: bool) -> Iterator[str]:
     match happening:
         case Began():
             name = happening.program.name

@@ -72,7 +72,7 @@ def functions() -> tuple[FunctionNames, ...]:
 def function_name(number: int) -> str:
     """Return what a function is called; programs may tell of some that do not exist."""
     known = functions()
-    return known[number].name if number < len(known) else f"function {number}"
+    return known[number].name if 0 <= number < len(known) else f"function {number}"
 
 
 def members(structure: str) -> dict[str, str]:
