@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 import click
-from click.shell_completion import get_completion_class
+from click.shell_completion import CompletionItem, get_completion_class
 
 from hostdriver.cli.exits import CommandError
+from hostdriver.cli.trace.vocabulary import functions
 
 VARIABLE: Final = "_EMUZERO_COMPLETE"
 """Environment variable by which the shell asks for completions."""
@@ -16,6 +17,18 @@ INSTALL: Final = {
     "zsh": 'Add to ~/.zshrc: eval "$(emuzero completion zsh)"',
     "fish": "Run once: emuzero completion fish > ~/.config/fish/completions/emuzero.fish",
 }
+
+
+def complete_files(
+    _: click.Context, __: click.Parameter, incomplete: str
+) -> list[CompletionItem[str]]:
+    """Have the shell complete names of files: a program and what it is given."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+def complete_functions(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """Return the functions of the interface that begin like this."""
+    return [one.name for one in functions() if one.name.startswith(incomplete)]
 
 
 @click.command()

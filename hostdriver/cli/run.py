@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from hostdriver.cli.completion import complete_files
 from hostdriver.cli.console import say_aside, warn
 from hostdriver.cli.environment import environment_for
 from hostdriver.cli.exits import BadInput
@@ -48,7 +49,13 @@ Examples:
     is_flag=True,
     help="At the end, tell of each process what it called, moved and did not free.",
 )
-@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.argument(
+    "program",
+    nargs=-1,
+    required=True,
+    type=click.UNPROCESSED,
+    shell_complete=complete_files,
+)
 def command(  # noqa: PLR0913 - one for each option
     *,
     devices: int | None,

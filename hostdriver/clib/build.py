@@ -13,6 +13,8 @@ from typing import Final
 SOURCES: Final = Path(__file__).parent
 NAME: Final = "libze_emuzero.so.1"
 LOADER: Final = "libze_loader.so.1"
+HEADER: Final = "level_zero.h"
+"""The declarations with which programs compile where no loader's headers are installed."""
 OTHER_NAMES: Final = (NAME, "libze_intel_gpu.so.1", LOADER)
 """Names under which programs and the loader look for a driver, or for the loader itself."""
 OLDEST_LOADER: Final = (1, 18)
@@ -75,6 +77,8 @@ def compiler() -> str | None:
 def stand_ins() -> Path:
     """Return a folder in which the library has the names of loader and vendor driver.
 
+    The declarations for programs stand beside them.
+
     Raises:
         BuildError: see `library`.
     """
@@ -87,6 +91,10 @@ def stand_ins() -> Path:
             made = folder / f".{name}.{os.getpid()}"
             made.symlink_to(path)
             made.replace(link)
+    if not (folder / HEADER).exists():
+        made = folder / f".{HEADER}.{os.getpid()}"
+        shutil.copyfile(SOURCES / "generated" / HEADER, made)
+        made.replace(folder / HEADER)
     return folder
 
 
@@ -98,6 +106,9 @@ def has_loader() -> bool:
     found = _system_loader()
     if found is None:
         return False
+    if found.resolve().name == NAME:
+        # Where a shell has our own in its path: another version's is to give way to this one's.
+        return found.resolve() == library_path().resolve()
     version = VERSION.search(found.resolve().name)
     return version is None or (int(version[1]), int(version[2])) >= OLDEST_LOADER
 

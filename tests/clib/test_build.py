@@ -28,6 +28,24 @@ def test_the_stand_ins_lead_to_the_library() -> None:
         assert (folder / name).resolve() == build.library()
 
 
+def test_the_declarations_for_programs_stand_beside_the_stand_ins() -> None:
+    header = build.SOURCES / "generated" / "level_zero.h"
+
+    assert (build.stand_ins() / "level_zero.h").read_bytes() == header.read_bytes()
+
+
+def test_a_stand_in_of_another_version_is_no_loader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / build.NAME).touch()
+    (tmp_path / build.LOADER).symlink_to(build.NAME)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    assert not build.has_loader()
+
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(build.stand_ins()))
+    assert build.has_loader()
+
+
 def test_without_a_compiler_the_error_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -128,6 +128,10 @@ def test_a_shell_gets_commands_and_options_completed() -> None:
     assert complete("emuzero s", 1) == ["plain,serve", "plain,status"]
     assert complete("emuzero status --w", 2) == ["plain,--watch"]
     assert complete("emuzero --ver", 1) == ["plain,--version"]
+    for program in ("run ./pro", "run -- ./pro", "run ./program its/file", "trace -- ./pro"):
+        words = f"emuzero {program}"
+        assert complete(words, program.count(" ") + 1) == [f"file,{words.rsplit(maxsplit=1)[-1]}"]
+    assert complete("emuzero trace --filter zeMemPutI", 3) == ["plain,zeMemPutIpcHandle"]
 
 
 def test_a_reader_that_leaves_is_no_error_worth_words() -> None:

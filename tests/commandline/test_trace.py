@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -228,6 +229,14 @@ def test_a_program_without_dashes_is_not_taken_for_a_file() -> None:
 
     assert done.returncode == 2
     assert "put -- before it" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["sh", shutil.which("sh")])
+def test_a_lone_program_without_dashes_is_told_what_to_write(name: str) -> None:
+    done = emuzero("trace", name)
+
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"; to trace the program: emuzero trace -- {name}\n")
 
 
 def test_a_file_that_cannot_be_written_is_told_before_the_program_runs() -> None:

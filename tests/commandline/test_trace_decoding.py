@@ -105,8 +105,10 @@ def test_numbers_read_as_their_types_say() -> None:
     assert number_shown("float", 0x3F80_0000) == 1.0
     assert handle_shown("ze_command_list_handle_t", 3) == "command_list#3"
     assert handle_shown("ze_event_handle_t", 0) is None
-    assert bytes_shown(b"name\0\0") == "name"
-    assert bytes_shown(b"\1\2") == "0102"
+    assert bytes_shown("char", b"name\0\0") == "name"
+    assert bytes_shown("const char*", b"\1\2") == "0102"
+    assert bytes_shown("const void*", b"Z") == "5a"
+    assert bytes_shown("uint8_t", b"00\0\0") == "30300000"
 
 
 def test_values_read_in_one_line() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, BinaryIO, Final, final
 
 import click
 
+from hostdriver.cli.completion import complete_files, complete_functions
 from hostdriver.cli.console import say_aside
 from hostdriver.cli.environment import environment_for
 from hostdriver.cli.exits import BadInput, CommandError
@@ -96,6 +98,7 @@ class Show:
     "filters",
     multiple=True,
     metavar="GLOB",
+    shell_complete=complete_functions,
     help="Only functions whose names match, such as 'zeMem*'; may be given several times.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line (docs/trace.md).")
@@ -104,7 +107,9 @@ class Show:
     type=click.Path(dir_okay=False),
     help="Keep everything in a file, and show nothing.",
 )
-@click.argument("what", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.argument(
+    "what", nargs=-1, required=True, type=click.UNPROCESSED, shell_complete=complete_files
+)
 def command(  # noqa: PLR0913 - one for each option
     *,
     devices: int | None,
@@ -164,12 +169,17 @@ def _read(name: str, show: Show) -> None:
         try:
             header = read_header(stream)
         except StreamError as error:
-            raise BadInput(f"{name}: {error}") from error
+            raise BadInput(f"{name}: {error}{_advice(name)}") from error
         try:
             for happening in happenings(stream, header):
                 show.tell(happening)
         except StreamError as error:
             raise CommandError(f"{name}: {error}") from error
+
+
+def _advice(name: str) -> str:
+    """Return what to say of a name that is no trace, but a program."""
+    return f"; to trace the program: emuzero trace -- {name}" if shutil.which(name) else ""
 
 
 @contextlib.contextmanager
@@ -180,6 +190,6 @@ def _stream(name: str) -> Generator[BinaryIO]:
     try:
         stream = open(name, "rb")  # noqa: PTH123, SIM115 - closed below
     except OSError as error:
-        raise BadInput(f"{name}: {error.strerror}") from error
+        raise BadInput(f"{name}: {error.strerror}{_advice(name)}") from error
     with stream:
         yield stream

@@ -111,7 +111,7 @@ def _types_of(number: int) -> dict[str, str]:
 def _noted(reader: Reader, ctype: str) -> Shown:
     kind, number = reader.number(), reader.number()
     if kind == ArgumentNote.BYTES:
-        return bytes_shown(reader.raw(number))
+        return bytes_shown(ctype, reader.raw(number))
     if kind == ArgumentNote.HANDLE:
         return handle_shown(ctype, number)
     if ctype.endswith("_handle_t"):
@@ -132,7 +132,7 @@ def _value(param: ParamSpec, ctype: str, value: Value) -> Shown:
     if isinstance(value, Structure):
         return _structure(value)
     if isinstance(value, bytes):
-        return bytes_shown(value)
+        return bytes_shown(ctype, value)
     if value is None:
         return None
     if param.kind in _HANDLES:
@@ -154,7 +154,7 @@ def _structure(structure: Structure) -> dict[str, Shown]:
     for name, value in structure.values.items():
         ctype = types.get(name, "")
         if isinstance(value, bytes):
-            shown[name] = bytes_shown(value)
+            shown[name] = bytes_shown(ctype, value)
         elif ctype.endswith("_handle_t"):
             shown[name] = Address(value) if value else None
         else:

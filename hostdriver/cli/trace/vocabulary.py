@@ -104,10 +104,10 @@ def handle_shown(ctype: str, number: int) -> Shown:
     return f"{kind}#{number}" if number else None
 
 
-def bytes_shown(data: bytes) -> str:
-    """Return printable text as text, other bytes as hex."""
+def bytes_shown(ctype: str, data: bytes) -> str:
+    """Return characters as text if they can be printed, and what is no text by its type as hex."""
     text = data.rstrip(b"\0")
-    if text and all(0x20 <= byte < 0x7F for byte in text):
+    if "char" in ctype and all(0x20 <= byte < 0x7F for byte in text):
         return text.decode("ascii")
     return data.hex()
 
