@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from firmware.link.errors import AttachError
-from hostdriver.cli.console import say
+from hostdriver.cli.console import say, say_aside
 from hostdriver.cli.exits import CommandError
-from hostdriver.clib.build import BuildError, has_loader, library, stand_ins
+from hostdriver.clib.build import BuildError, has_loader, library, library_path, stand_ins
 from hostdriver.runtime.discovery import (
     PYTHON_VARIABLE,
     SOCKET_VARIABLE,
@@ -43,6 +43,8 @@ def environment_for(socket: Path | None) -> dict[str, str]:
     Raises:
         CommandError: the library cannot be built.
     """
+    if sys.stderr.isatty() and not library_path().exists():
+        say_aside("emuzero: compiling the library that programs load; once, for a few seconds")
     try:
         variables = {
             **({PYTHON_VARIABLE: sys.executable} if socket is None else {}),

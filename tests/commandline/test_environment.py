@@ -26,6 +26,27 @@ def test_the_lines_set_what_programs_need(tmp_path: Path, monkeypatch: pytest.Mo
     assert shown == [str(tmp_path / "it's here.sock"), str(build.library())]
 
 
+@pytest.mark.parametrize(("terminal", "built"), [(True, False), (False, False), (True, True)])
+def test_who_waits_for_the_compiler_is_told(
+    terminal: bool,
+    built: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / build.NAME
+    if built:
+        path.touch()
+    monkeypatch.setattr(environment, "library_path", lambda: path)
+    monkeypatch.setattr(environment, "library", lambda: path)
+    monkeypatch.setattr(environment, "has_loader", lambda: True)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+
+    environment.environment_for(tmp_path)
+
+    assert ("compiling the library" in capsys.readouterr().err) == (terminal and not built)
+
+
 def test_an_installed_loader_is_left_in_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

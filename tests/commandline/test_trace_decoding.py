@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from firmware.abi.channel import ArgumentNote
@@ -109,6 +111,15 @@ def test_numbers_read_as_their_types_say() -> None:
     assert bytes_shown("const char*", b"\1\2") == "0102"
     assert bytes_shown("const void*", b"Z") == "5a"
     assert bytes_shown("uint8_t", b"00\0\0") == "30300000"
+
+
+def test_times_of_an_event_are_told_by_their_names() -> None:
+    assert bytes_shown("ze_kernel_timestamp_result_t*", struct.pack("<4Q", 5, 6, 7, 8)) == {
+        "global": {"kernelStart": 5, "kernelEnd": 6},
+        "context": {"kernelStart": 7, "kernelEnd": 8},
+    }
+    assert bytes_shown("ze_kernel_timestamp_result_t*", bytes(8)) == "0000000000000000"
+    assert bytes_shown("void*", b"") == ""
 
 
 def test_values_read_in_one_line() -> None:

@@ -15,6 +15,7 @@ import msgspec
 from hostdriver.channel.specs import TABLE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 Shown: TypeAlias = "int | float | str | list[Shown] | dict[str, Shown] | None"
@@ -104,8 +105,12 @@ def handle_shown(ctype: str, number: int) -> Shown:
     return f"{kind}#{number}" if number else None
 
 
-def bytes_shown(ctype: str, data: bytes) -> str:
-    """Return characters as text if they can be printed, and what is no text by its type as hex."""
+def bytes_shown(ctype: str, data: bytes) -> Shown:
+    """Return bytes as their type says: as text, as words of a structure, or else as hex."""
+    structure = ctype.removesuffix("*")
+    leaves = list(_leaves(structure))
+    if leaves and leaves == ["uint64_t"] * (len(data) // 8) and len(data) % 8 == 0:
+        return _words(structure, iter(struct.unpack(f"<{len(leaves)}Q", data)))
     text = data.rstrip(b"\0")
     if "char" in ctype and all(0x20 <= byte < 0x7F for byte in text):
         return text.decode("ascii")
@@ -115,6 +120,22 @@ def bytes_shown(ctype: str, data: bytes) -> str:
 def result_name(number: int) -> str:
     """Return the name of a `ze_result_t`."""
     return str(number_shown(RESULT, number))
+
+
+def _leaves(structure: str) -> Iterator[str]:
+    """Yield the types of a structure's members, and of theirs, in their order."""
+    for ctype in members(structure).values():
+        if members(ctype):
+            yield from _leaves(ctype)
+        else:
+            yield ctype
+
+
+def _words(structure: str, words: Iterator[int]) -> dict[str, Shown]:
+    return {
+        name: _words(ctype, words) if members(ctype) else next(words)
+        for name, ctype in members(structure).items()
+    }
 
 
 def _flags(names: dict[int, str], number: int) -> Shown:
