@@ -219,6 +219,25 @@ def test_large_copy_from_client_memory_that_ends() -> None:
     assert (record.reason, record.va) == (FaultReason.CLIENT_MEMORY, start + 3 * MIB)
 
 
+@pytest.mark.parametrize("flags", [WorkFlags.CLIENT_SOURCE, WorkFlags.CLIENT_DESTINATION])
+def test_size_that_no_memory_has_costs_no_more_than_memory_that_ends(flags: WorkFlags) -> None:
+    client = make()
+    start = client.pages.start
+    lane = client.queue()
+    size = 1 << 46
+
+    if flags is WorkFlags.CLIENT_SOURCE:
+        lane.submit(copy(start, B, size, flags))
+    else:
+        lane.submit(copy(A, start, size, flags))
+    for _ in range(20):
+        client.rig.step()
+
+    (record,) = client.faults()
+    mapped = B if flags is WorkFlags.CLIENT_SOURCE else A
+    assert (record.reason, record.va) == (FaultReason.NOT_PRESENT, mapped + SIZE)
+
+
 def test_removed_queue_is_busy_until_its_chunk_is_done() -> None:
     client = make()
     scheduler = client.rig.scheduler

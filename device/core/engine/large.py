@@ -26,6 +26,8 @@ CHECK_BYTES: Final = 64 << 20
 def check_all(operand: Operand) -> Generator[Step, None, Extents | None]:
     """Translate all of an operand, giving way between its parts.
 
+    A client's own memory has no tables to look at: where it ends, moving its bytes tells.
+
     Returns:
         Where all of it stands, when that was one part: true until somebody gives way.
 
@@ -35,6 +37,8 @@ def check_all(operand: Operand) -> Generator[Step, None, Extents | None]:
     extents = operand.extents(0, min(CHECK_BYTES, operand.size))
     if extents.total == operand.size:
         return extents
+    if operand.space is None:
+        return None
     for offset in range(CHECK_BYTES, operand.size, CHECK_BYTES):
         yield ()
         operand.extents(offset, min(CHECK_BYTES, operand.size - offset))
