@@ -231,6 +231,16 @@ def test_a_program_without_dashes_is_not_taken_for_a_file() -> None:
     assert "put -- before it" in done.stderr
 
 
+def test_a_program_that_calls_nothing_is_no_silent_trace() -> None:
+    done = emuzero("trace", *SMALL, "--", "true")
+
+    assert (done.returncode, done.stderr) == (
+        0,
+        "emuzero: no process of the program used the C library\n",
+    )
+    assert emuzero("trace", *SMALL, "--json", "--", "true").stderr == ""
+
+
 @pytest.mark.parametrize("name", ["sh", shutil.which("sh")])
 def test_a_lone_program_without_dashes_is_told_what_to_write(name: str) -> None:
     done = emuzero("trace", name)

@@ -18,6 +18,7 @@ from hostdriver.cli.exits import BadInput, CommandError
 from hostdriver.cli.listener import Listener
 from hostdriver.cli.options import LOG_OPTION, device_options
 from hostdriver.cli.private import EXIT_CODES, Record, private_emulator, run_program
+from hostdriver.cli.summary import NOTHING
 from hostdriver.cli.trace.document import line_of
 from hostdriver.cli.trace.happenings import Beside, Call, happenings
 from hostdriver.cli.trace.lines import lines_of
@@ -67,9 +68,11 @@ class Show:
         self._filters = filters
         self._ring = ring
         self._as_json = as_json
+        self.is_empty = True
 
     def tell(self, happening: Happening) -> None:
         """Write the lines of one happening, if it is wanted."""
+        self.is_empty = False
         if isinstance(happening, Call | Beside) and not self._is_wanted(happening.function):
             return
         for line in self._lines(happening):
@@ -149,6 +152,8 @@ def command(  # noqa: PLR0913 - one for each option
         code = _run(wanted, what, Record(listener.descriptor, "trace"))
     if listener.problem:
         raise CommandError(listener.problem)
+    if show.is_empty and not as_json:
+        say_aside(NOTHING)
     return code
 
 
