@@ -99,12 +99,16 @@ class ProcessPeer:
         socket_number = self._connection.fileno()
         return (socket_number,) if self._pidfd is None else (self._pidfd, socket_number)
 
-    def close(self) -> None:
-        """Close pidfd and socket; a second call does nothing."""
+    def give_back(self) -> None:
+        """Give up the watch alone: the socket is the caller's again. A second call does nothing."""
         self._lost = self._lost or "this end is closed"
         if self._pidfd is not None:
             os.close(self._pidfd)
             self._pidfd = None
+
+    def close(self) -> None:
+        """Close pidfd and socket; a second call does nothing."""
+        self.give_back()
         self._connection.close()
 
 

@@ -88,6 +88,7 @@ class Programs:
                 bell = EventfdBell()
                 undo.callback(bell.close)
                 peer = ProcessPeer(connection)
+                undo.callback(peer.give_back)
                 devices: list[ProgramDevice] = []
                 undo.callback(_end_all, devices)
                 for index in range(self._devices.count):

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
 
 from firmware.abi.channel import CHANNEL_BEGIN, CHANNEL_SLOTS, MessageKind
+from firmware.abi.handshake import Purpose
+from firmware.link.descriptors import send_packet
+from firmware.link.handshake import say_hello
+from firmware.link.runtime_dir import connect_socket
 from hostdriver.core.results import ZeResult
 from tests.harness.emulator_process import emulator_process
 from tests.harness.program_channel import NUMBERS, ProgramChannel, SessionEnded, items, structure
@@ -37,6 +43,16 @@ def make_emulator(tmp_path_factory: pytest.TempPathFactory) -> Generator[Emulato
         yield emulator
 
 
+@contextlib.contextmanager
+def stopped(emulator: EmulatorProcess) -> Generator[None]:
+    """Let the emulator stand still meanwhile."""
+    os.kill(emulator.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(emulator.pid, signal.SIGCONT)
+
+
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("arena", [(1 << 44, 1 << 40), (0, 0)])
 def test_a_program_that_dies_while_it_is_asked_leaves_nothing(
@@ -52,6 +68,31 @@ def test_a_program_that_dies_while_it_is_asked_leaves_nothing(
             assert (heard.result, heard.text) == (0, "")
             return
     pytest.fail(f"{name} asks without an end")
+
+
+def test_a_program_that_is_gone_before_its_welcome_leaves_nothing(
+    emulator: EmulatorProcess,
+) -> None:
+    before = emulator.audit()
+    with stopped(emulator):
+        for _ in range(5):
+            with connect_socket(emulator.path) as connection:
+                send_packet(connection, say_hello("hasty", purpose=Purpose.PROGRAM).pack())
+    with contextlib.closing(ProgramChannel(emulator.path)) as last:
+        last.begin()
+    assert emulator.audit() == before
+
+
+def test_a_program_that_takes_no_descriptors_gets_an_error(emulator: EmulatorProcess) -> None:
+    before = emulator.audit()
+    with contextlib.closing(ProgramChannel(emulator.path)) as program:
+        program.begin()
+        program.refuse_descriptors()
+        heard = program.call(1, *ALLOCATE)
+        assert heard.result == ZeResult.ZE_RESULT_ERROR_DEVICE_LOST
+        assert "gets no descriptors" in heard.text
+        assert emulator.audit().objects == before.objects
+    assert emulator.audit() == before
 
 
 def test_an_answer_that_is_none_undoes_its_call(emulator: EmulatorProcess) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import socket
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -120,6 +121,10 @@ class ProgramChannel:
             number = int.from_bytes(heard.data[-8:], "little") if is_wait else 0
             self.post(slot, MessageKind.ANSWER, number, self._answer(heard))
         return heard
+
+    def refuse_descriptors(self) -> None:
+        """Take nothing more from the socket, which stays open."""
+        self._socket.shutdown(socket.SHUT_RD)
 
     def close(self) -> None:
         """Be gone, as a process is that was killed."""
