@@ -130,6 +130,7 @@ static ze_result_t call(const emuzero_function *function, const uint64_t *argume
         return result;
     callbacks = take_callbacks(function, arguments);
     slot = emuzero_take_slot();
+    slot.times_forgotten = emuzero_times_forgotten();
     result = emuzero_put_arguments(&slot, function, arguments);
     if (result == ZE_RESULT_SUCCESS)
         result = carry_out(&slot, function);

@@ -18,6 +18,7 @@ typedef struct {
     size_t position; /* of the next item */
     size_t size;     /* of the message that stands in the slot, when reading */
     bool overflow;   /* an item did not fit, or a message was shorter than its items */
+    uint64_t times_forgotten; /* that slots of events were, before the call */
 } emuzero_slot;
 
 /* Connect if this process has not yet.

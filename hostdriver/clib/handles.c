@@ -36,6 +36,7 @@ enum { FIRST_BUCKETS = 256, GRAVES = 4096, A_FEW = 16 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static table *_Atomic current;
 static size_t handle_count;
+static _Atomic uint64_t times_forgotten; /* that slots of events were */
 /* Dropped handles, used anew when as many came after them: their addresses do not return soon. */
 static handle *oldest_grave;
 static handle *newest_grave;
@@ -218,13 +219,18 @@ bool emuzero_number_of(const void *address, uint32_t type, uint64_t *number)
     return true;
 }
 
-void emuzero_set_event(const void *address, emuzero_event event)
+uint64_t emuzero_times_forgotten(void)
+{
+    return times_forgotten;
+}
+
+void emuzero_set_event(const void *address, emuzero_event event, uint64_t times)
 {
     handle *item;
 
     pthread_mutex_lock(&lock);
     item = find(address, SIZE_MAX);
-    if (item != NULL)
+    if (item != NULL && times == times_forgotten)
         item->event = event;
     pthread_mutex_unlock(&lock);
 }
@@ -245,6 +251,7 @@ void emuzero_forget_slots(uint64_t address, uint64_t size)
     const table *in;
 
     pthread_mutex_lock(&lock);
+    times_forgotten++;
     in = current;
     for (size_t index = 0; in != NULL && index < in->bucket_count; index++)
         for (handle *item = in->by_address[index]; item != NULL; item = item->next_by_address)

@@ -21,8 +21,14 @@ void *emuzero_handle_of(uint32_t type, uint64_t number);
 /* Store the number of a live handle of a type; false: it is none. */
 bool emuzero_number_of(const void *handle, uint32_t type, uint64_t *number);
 
-/* Set, and look up, what is known of a live event or fence; false: nothing. */
-void emuzero_set_event(const void *handle, emuzero_event event);
+/* Return how often slots were forgotten. */
+uint64_t emuzero_times_forgotten(void);
+
+/* Set what is known of a live event or fence, unless slots were forgotten since `times`: its own may
+ * be among them. */
+void emuzero_set_event(const void *handle, emuzero_event event, uint64_t times);
+
+/* Look up what is known of a live event or fence; false: nothing. */
 bool emuzero_event_of(const void *handle, uint32_t type, emuzero_event *event);
 
 /* Forget what is known of the events whose slots lie in memory that goes. Their handles may stay: the

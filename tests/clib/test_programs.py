@@ -45,6 +45,7 @@ def environment(emulator: EmulatorProcess) -> dict[str, str]:
         ("vendor", 0),
         ("ends", 0),
         ("closed", 0),
+        ("closing", 0),
     ],
 )
 def test_a_c_program_sees_what_the_specification_says_and_leaves_nothing(
