@@ -69,17 +69,25 @@ def receive_greeting(connection: socket.socket) -> Greeting:
     with packet.descriptors as descriptors:
         if not len(descriptors):
             return Greeting(packet.data, None)
-        pid = _program_at(descriptors.take())
+        pid = _program_at(descriptors.peek())
     return Greeting(b"" if pid is None else packet.data, pid)
 
 
 def _program_at(descriptor: int) -> int | None:
-    """Return the process of this user at the other end of a socket; None: there is none."""
+    """Return the process of this user at the other end of a socket, which stays the caller's.
+
+    None: there is none, or the descriptor is no socket, of which nobody would be the owner.
+    """
     try:
-        with socket.socket(fileno=descriptor) as program:
-            credentials = peer_credentials(program)
+        program = socket.socket(fileno=descriptor)
     except OSError:
         return None
+    try:
+        credentials = peer_credentials(program)
+    except OSError:
+        return None
+    finally:
+        program.detach()
     return credentials.pid if credentials.uid == os.geteuid() else None
 
 

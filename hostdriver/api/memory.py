@@ -13,6 +13,7 @@ from hostdriver.core.physical import MappingPhase, PhysicalKind
 from hostdriver.core.state import Profile
 
 if TYPE_CHECKING:
+    from hostdriver.core.physical import Import
     from hostdriver.core.state import DeviceState, DriverState
 
 _PATTERN_SIZES = frozenset({1, 2, 4, 8, 16})
@@ -30,11 +31,8 @@ def get_address_range(state: DriverState, ptr: int | None) -> AddressRange:
     pointer = check_pointer(ptr)
     if (allocation := allocation_at(state, pointer)) is not None:
         return AddressRange(allocation.start, allocation.size)
-    opened = state.imports.at(pointer)
-    if opened is not None:
-        window = AddressRange(opened.value.pointer, opened.value.size)
-        if 0 <= pointer - window.base < window.size:
-            return window
+    if (opened := _opened_at(state, pointer)) is not None:
+        return AddressRange(opened.pointer, opened.size)
     reserved = state.reservations.at(pointer)
     if reserved is not None and state.profile is Profile.INTEL:
         return AddressRange(reserved.value.start, reserved.value.size)
@@ -124,10 +122,18 @@ def _memory_at(state: DriverState, address: int) -> tuple[bool, int]:
         return allocation.is_host_visible, allocation.start + allocation.size
     if (entry := state.mappings.at(address)) is not None:
         return entry.value.physical.kind is PhysicalKind.HOST, entry.end
-    if (opened := state.imports.at(address)) is not None:
-        shown = opened.value.shown.at(address)
-        return shown is not None, opened.end if shown is None else shown.end
+    if (opened := _opened_at(state, address)) is not None:
+        shown, end = opened.shown.at(address), opened.pointer + opened.size
+        return shown is not None, end if shown is None else min(shown.end, end)
     raise address_not_found(f"no memory of this driver is at {address:#x}")
+
+
+def _opened_at(state: DriverState, address: int) -> Import | None:
+    """Return the opened window that holds an address; the rest of its pages is nobody's."""
+    found = state.imports.at(address)
+    if found is None or not 0 <= address - found.value.pointer < found.value.size:
+        return None
+    return found.value
 
 
 def _check_range(ptr: int | None, size: int, name: str) -> int:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hostdriver.clib.build import COMPILERS, NAME, SOURCES, compile_library
+from scripts.clibrary.facts import Facts
 from tests.harness.cprograms import PROGRAMS
+from tests.harness.storm_tables import tables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +23,7 @@ NOT_HERE = {"identifiers", "local", "lost", "mappings", "starts"}
 """Programs that a test has to talk to; one that takes all mappings, which watching needs."""
 
 
-ARGUMENTS = {"sysman": ("2", "0")}
+ARGUMENTS = {"sysman": ("2", "0"), "storm": ("1", "4000", "4")}
 """What programs are to find: two devices without parts."""
 LEAVES_THREADS = {"ends"}
 """Programs that end while their threads run: then nobody can tell what they have lost."""
@@ -32,6 +34,7 @@ def make_sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with such a library."""
     folder = tmp_path_factory.mktemp("sanitized")
     compile_library(folder / NAME, *SANITIZED)
+    (folder / "storm_tables.h").write_text(tables(Facts()), encoding="utf-8")
     return folder
 
 
@@ -44,7 +47,8 @@ def test_nothing_is_read_or_written_that_should_not_be(
     subprocess.run(
         [
             *(COMPILERS[0], "-std=gnu11", "-g", "-pthread", *SANITIZED),
-            *("-I", str(SOURCES / "generated"), "-o", str(program), str(PROGRAMS / f"{name}.c")),
+            *("-I", str(SOURCES / "generated"), "-I", str(sanitized)),
+            *("-o", str(program), str(PROGRAMS / f"{name}.c")),
             *(f"-L{sanitized}", f"-l:{NAME}", f"-Wl,-rpath,{sanitized}"),
         ],
         check=True,

@@ -90,6 +90,10 @@ def test_device_and_host_objects_come_in_one_window_each_with_its_own_kind(sides
                 importer.context.host_view(place, 8)
     with fails("INVALID_ARGUMENT"):
         importer.context.host_view(opened, 2 * PAGE)
+    # Its pages are there as a whole, but the window is what was opened.
+    for outside in (base + 99, base + len(kinds) * PAGE - 100):
+        with fails("ADDRESS_NOT_FOUND", hex(outside)):
+            importer.context.host_view(outside, 1)
     importer.close(opened)
     with fails("ADDRESS_NOT_FOUND"):
         importer.context.host_view(base + PAGE + 100, 8)

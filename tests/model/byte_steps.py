@@ -140,7 +140,10 @@ def _host_place(process: Process, chance: random.Random) -> tuple[int, int, str 
     start = first + chance.randrange(end - first)
     size = chance.randint(1, min(end - start, MOST_BYTES))
     window = process.window(start, size)
-    if size_of(window) < size:
-        return start, size, "ADDRESS_NOT_FOUND"
+    known = size_of(window)
+    if known < size:
+        # What follows may be other memory: whether that can be used is asked for itself.
+        behind = process.opening_at(start + known) or process.allocation_at(start + known)
+        return None if known and behind else (start, size, "ADDRESS_NOT_FOUND")
     is_host = all(piece.store.is_host for piece in window)
     return start, size, None if is_host else "INVALID_ARGUMENT"

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -21,6 +22,7 @@ from tests.harness.paging import ALL_SIZES, GIB, KIB, MIB, SIZE_SETS, attempt, b
 if TYPE_CHECKING:
     from firmware.abi.ids import PageSizes
 
+pytestmark = pytest.mark.timeout(600)  # a minute of thorough examples, more beside others
 FRAMES = 1500
 LAST = 1 << 36
 EDGES = [0, 64 * KIB, 2 * MIB, GIB, 2 * GIB, 3 * GIB, 1 << 39, 1 << 47]

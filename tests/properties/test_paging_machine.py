@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import hypothesis.strategies as st
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis.stateful import (
     Bundle,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from device.core.memory import MemoryController, Run
     from firmware.abi.ids import PageSizes
 
+pytestmark = pytest.mark.timeout(600)  # a minute of thorough examples, more beside others
 FRAMES = 400
 TLB_ENTRIES = 16
 VMIDS = st.sampled_from([1, 2])

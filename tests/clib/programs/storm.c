@@ -142,6 +142,8 @@ int main(int argc, char **argv)
     }
     for (uint64_t index = 0; index < count; index++)
         REQUIRE(pthread_join(threads[index], NULL) == 0);
+    free(threads);
+    free(all);
     left = destroy_all();
     for (uint32_t index = 0; index < FUNCTION_COUNT; index++)
         reached += succeeded[index] > 0;
