@@ -3,7 +3,8 @@
  * sysman CARDS PARTS    how many devices there are, of how many sub-devices each */
 #include "check.h"
 
-enum { MEBI = 1 << 20, SIZE = 4 * MEBI };
+/* Page tables stand in device memory too: below the root, two a level across a border. */
+enum { MEBI = 1 << 20, SIZE = 4 * MEBI, MOST_TABLES = 2 * 3 * 4096 };
 
 static zes_mem_handle_t memory_of(ze_device_handle_t device)
 {
@@ -81,7 +82,6 @@ static void look_at_memory(zes_mem_handle_t memory)
     ze_device_memory_properties_t core = {ZE_STRUCTURE_TYPE_DEVICE_MEMORY_PROPERTIES};
     uint32_t count = 1;
     uint64_t before;
-    void *first = allocate(); /* keeps the tables that map it and its neighbour */
     void *pointer;
 
     DO(zeDeviceGetMemoryProperties(the_device, &count, &core));
@@ -96,8 +96,7 @@ static void look_at_memory(zes_mem_handle_t memory)
     REQUIRE(before <= state.size - SIZE);
     DO(zeMemFree(the_context, pointer));
     DO(zesMemoryGetState(memory, &state));
-    REQUIRE(state.free == before + SIZE);
-    DO(zeMemFree(the_context, first));
+    REQUIRE(state.free >= before + SIZE && state.free <= before + SIZE + MOST_TABLES);
 }
 
 static void look_at_traffic(zes_mem_handle_t memory)
