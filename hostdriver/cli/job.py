@@ -62,7 +62,8 @@ def job_emulator(job: str, options: Sequence[str]) -> Generator[Path]:
     """
     name = hashlib.sha256("\0".join([job, *options]).encode()).hexdigest()[:16]
     try:
-        socket = socket_folder() / f"job-{name}.sock"
+        # All jobs have one lock and one log, which are named after what stands before the dot.
+        socket = socket_folder() / f"jobs.{name}"
         ensure_listener(
             socket, partial(start_command, command=[*emulator_command(socket), *options])
         )

@@ -90,7 +90,7 @@ def test_ranks_share_an_emulator_that_stays_until_the_last_has_ended(
 
 
 @pytest.mark.slow
-def test_ranks_of_two_jobs_share_nothing(outside: dict[str, str]) -> None:
+def test_ranks_of_two_jobs_share_nothing_but_a_log(outside: dict[str, str], tmp_path: Path) -> None:
     with (
         rank({**outside, "PMIX_NAMESPACE": "job.1"}, *VRAM) as one,
         rank({**outside, "PMIX_NAMESPACE": "job.2"}, *VRAM) as other,
@@ -98,6 +98,8 @@ def test_ranks_of_two_jobs_share_nothing(outside: dict[str, str]) -> None:
         assert Child(one).hear() != Child(other).hear()
         for process in (one, other):
             process.communicate("\n", 60)
+    left = {path.name for path in (tmp_path / "emuzero").iterdir() if not path.is_socket()}
+    assert left == {"jobs.lock", "jobs.log"}
 
 
 def test_a_rank_cannot_sum_up_what_its_job_does(outside: dict[str, str]) -> None:
