@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from firmware.abi.channel import QuestionKind
+from firmware.abi.handshake import DescriptorNote
 from firmware.abi.segment import FENCE_HOST_SLEEPERS, FENCE_STATUS, FENCE_VALUE, FenceSlot
+from firmware.link.errors import LinkLost
 from hostdriver.channel.items import MalformedMessageError, Reader, Writer
 from hostdriver.channel.pools import ProgramSlots
-from hostdriver.core.failures import out_of_host_memory
+from hostdriver.core.failures import device_lost, out_of_host_memory
 from hostdriver.core.questions import (
     DropTicket,
     GiveDescriptor,
@@ -29,6 +31,7 @@ from hostdriver.core.questions import (
 )
 
 if TYPE_CHECKING:
+    from firmware.link.carrier import Carrier
     from hostdriver.core.slotmemory import SlotMemory
 
 RemoteQuestion: TypeAlias = (
@@ -121,6 +124,19 @@ def ask(  # noqa: C901, PLR0911, PLR0912 - one case for each question
                 question.value,
                 _nanoseconds(question.timeout_seconds),
             )
+
+
+def send_descriptor(carrier: Carrier, slot: int, descriptor: int) -> None:
+    """Send what has to be on the socket before the question in a slot.
+
+    Raises:
+        ZeError: the program takes none any more (DEVICE_LOST).
+    """
+    note = DescriptorNote(request=slot, count=1, object_id=0, size_bytes=0)
+    try:
+        carrier.send(note, (descriptor,))
+    except LinkLost as error:
+        raise device_lost(f"the program gets no descriptors: {error}") from error
 
 
 def understand(  # noqa: C901 - one case for each question

@@ -9,8 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
 from firmware.abi.channel import CHANNEL_BEGIN, CHANNEL_NOTE, MessageKind
-from firmware.abi.handshake import DescriptorNote
-from firmware.link.errors import LinkLost
 from hostdriver.channel.arguments import Arguments, read_arguments, write_outputs
 from hostdriver.channel.beginning import begin_program
 from hostdriver.channel.calls.table import handler_of
@@ -18,13 +16,13 @@ from hostdriver.channel.devicework import DeviceWork, WorkQuestion
 from hostdriver.channel.elsewhere import answer_outside
 from hostdriver.channel.items import ITEM, MalformedMessageError
 from hostdriver.channel.names import Names
-from hostdriver.channel.questions import RemoteQuestion, ask, understand
+from hostdriver.channel.questions import RemoteQuestion, ask, send_descriptor, understand
 from hostdriver.channel.running import Ended, Running, abandon, beside, nonsense, outcome_of, step
 from hostdriver.channel.seen import devices_of
 from hostdriver.channel.specs import interface
 from hostdriver.channel.waits import Waits, complete, found_already
 from hostdriver.channel.watch import take_note
-from hostdriver.core.failures import device_lost, unknown, unsupported_feature
+from hostdriver.core.failures import unknown, unsupported_feature
 from hostdriver.core.questions import (
     Beside,
     Clock,
@@ -274,11 +272,7 @@ class Session:
             raise unsupported_feature(f"a program elsewhere cannot answer {question}")
         message = ask(question)
         if message.descriptor >= 0:
-            note = DescriptorNote(request=running.slot, count=1, object_id=0, size_bytes=0)
-            try:
-                self._carrier.send(note, (message.descriptor,))
-            except LinkLost as error:
-                raise device_lost(f"the program gets no descriptors: {error}") from error
+            send_descriptor(self._carrier, running.slot, message.descriptor)
         data = message.data
         if isinstance(question, WaitWord | WaitSlot):
             data += self._waits.put(running).to_bytes(ITEM, "little")

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+TIGHT = "max_allocation_size = 8388608\nmax_range_objects = 3\n"
+"""Limits that programs can pass: bytes of an allocation, objects of a range."""
+
+
 @pytest.fixture(name="compile_program", scope="session")
 def make_compiler(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Return what compiles one of the programs."""
@@ -39,4 +43,11 @@ def make_storm(
 def make_emulator(tmp_path_factory: pytest.TempPathFactory) -> Generator[EmulatorProcess]:
     """Return an emulator with two devices."""
     with emulator_process(tmp_path_factory.mktemp("emulator"), device_count=2) as emulator:
+        yield emulator
+
+
+@pytest.fixture(name="tight", scope="module")
+def make_tight(tmp_path_factory: pytest.TempPathFactory) -> Generator[EmulatorProcess]:
+    """Return an emulator whose devices allow less than they have."""
+    with emulator_process(tmp_path_factory.mktemp("tight"), spec=TIGHT) as emulator:
         yield emulator

@@ -8,21 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.harness.emulator_process import EmulatorProcess, emulator_process
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable
     from pathlib import Path
 
-TIGHT = "max_allocation_size = 8388608\nmax_range_objects = 3\n"
-"""Limits that programs can pass: bytes of an allocation, objects of a range."""
-
-
-@pytest.fixture(name="tight", scope="module")
-def make_tight(tmp_path_factory: pytest.TempPathFactory) -> Generator[EmulatorProcess]:
-    """Return an emulator whose devices allow less than they have."""
-    with emulator_process(tmp_path_factory.mktemp("tight"), spec=TIGHT) as emulator:
-        yield emulator
+    from tests.harness.emulator_process import EmulatorProcess
 
 
 @pytest.mark.parametrize("name", ["window", "freeing", "limits", "compressed", "sysmem", "orders"])
