@@ -169,9 +169,9 @@ def close_account(
     names: Names,
 ) -> Account:
     """Return the account of a program that has ended; what it has now it did not free."""
-    left = [] if state is None else list(_left(state))
+    memory = [] if state is None else list(_memory(state))
+    left = [*memory, *([] if state is None else _addresses(state))]
     handles = sorted(_handles(names), key=lambda handle: handle.number)
-    memory = [piece.size_bytes for piece in left if not piece.what.startswith("reserved")]
     return Account(
         pid=pid,
         name=name,
@@ -187,13 +187,13 @@ def close_account(
         fault_count=tally.fault_count,
         left=left[:MOST_TOLD],
         left_count=len(left),
-        left_bytes=sum(memory),
+        left_bytes=sum(piece.size_bytes for piece in memory),
         handles=handles[:MOST_TOLD],
         handle_count=len(handles),
     )
 
 
-def _left(state: DriverState) -> Iterator[Left]:
+def _memory(state: DriverState) -> Iterator[Left]:
     allocations = [entry.value for entry in state.allocations]
     for allocation in (*allocations, *state.overlaid):
         if not allocation.leaving:
@@ -205,6 +205,9 @@ def _left(state: DriverState) -> Iterator[Left]:
     for opened in state.imports:
         if not opened.value.leaving:
             yield Left("opened memory handle", opened.value.pointer, opened.value.size)
+
+
+def _addresses(state: DriverState) -> Iterator[Left]:
     for reservation in state.reservations:
         yield Left("reserved addresses", reservation.value.start, reservation.value.size)
 

@@ -10,16 +10,15 @@ import contextlib
 import os
 import subprocess
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, final
+
+from hostdriver.runtime.environment import child_environment
 
 if TYPE_CHECKING:
     import socket
 
     from firmware.link.handshake import Agreement
     from firmware.link.programs import LocalDevices
-
-_ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 @final
@@ -53,7 +52,7 @@ class DriverProcesses:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             cwd="/",
-            env={**os.environ, "PYTHONPATH": _search_path()},
+            env=child_environment(),
             pass_fds=(number,),
         )
         with contextlib.ExitStack() as undo:
@@ -89,9 +88,3 @@ class DriverProcesses:
             self._devices.unwatch(ended)
             os.close(ended)
             process.wait()
-
-
-def _search_path() -> str:
-    """Return a PYTHONPATH in which this very package is found."""
-    before = os.environ.get("PYTHONPATH", "")
-    return os.pathsep.join([str(_ROOT), *([before] if before else [])])

@@ -119,14 +119,14 @@ class Places:
         count = len(self._starts)
         data = b"".join([each.entry for each in found])
         bytes_, at = self._words.u8, _FIRST + first * Place.SIZE
-        self._begin()
+        self._turn_over()
         if count != before:
             rest = bytes_[_FIRST + last * Place.SIZE : _FIRST + before * Place.SIZE]
             bytes_[at + len(data) : _FIRST + count * Place.SIZE] = rest
         bytes_[at : at + len(data)] = data
         self._words.store32(CHANNEL_PLACES_OFFSET + _AT["count"], count)
         self._words.store32(CHANNEL_PLACES_OFFSET + _AT["is_kept"], int(self._known == _EVERYWHERE))
-        self._end()
+        self._turn_over()
 
     def _give_up(self) -> None:
         """Let the library ask, until what is there fits in the table and stands there again."""
@@ -135,16 +135,13 @@ class Places:
         self._known = 0
         self._starts.clear()
         self._ends.clear()
-        self._begin()
+        self._turn_over()
         self._words.store32(CHANNEL_PLACES_OFFSET + _AT["is_kept"], 0)
         self._words.store32(CHANNEL_PLACES_OFFSET + _AT["count"], 0)
-        self._end()
+        self._turn_over()
 
-    def _begin(self) -> None:
-        self._turn += 1
-        self._words.store64(CHANNEL_PLACES_OFFSET + _AT["turn"], self._turn)
-
-    def _end(self) -> None:
+    def _turn_over(self) -> None:
+        """Count on: an odd number says that the table is being changed."""
         self._turn += 1
         self._words.store64(CHANNEL_PLACES_OFFSET + _AT["turn"], self._turn)
 

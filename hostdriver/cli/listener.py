@@ -24,7 +24,8 @@ PIPE_BYTES: Final = 1 << 20
 class Listener:
     """Hears everything that an emulator tells, in a thread of its own.
 
-    Owner: the command that runs the program. `descriptor` is for the emulator, which has it alone.
+    Owner: the command that runs the program. The emulator inherits `descriptor`; the listener's own
+    is closed with it, so that it hears the end also of an emulator that never began.
     """
 
     def __init__(self, hear: Callable[[Happening], None]) -> None:
@@ -49,6 +50,7 @@ class Listener:
         traceback: TracebackType | None,
     ) -> None:
         """Wait until all was heard: the emulator has ended, or never began."""
+        os.close(self.descriptor)
         self._thread.join()
 
     def _listen(self) -> None:

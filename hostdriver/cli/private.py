@@ -32,7 +32,7 @@ class Record(NamedTuple):
     """What an emulator is to tell of its programs."""
 
     descriptor: int
-    """Where it writes."""
+    """Where it writes; it stays the caller's."""
     what: str
     """`count` or `trace`."""
 
@@ -65,25 +65,29 @@ def _serving(wanted: Mapping[str, object], socket: Path, record: Record | None) 
     if record is not None:
         given += ["--record", record.what, "--record-fd", str(record.descriptor)]
         passed.append(record.descriptor)
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "hostdriver.cli", "serve", "--socket", str(socket)),
-            *("--ready-fd", str(told), *given),
-        ],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        pass_fds=passed,
-        # Ctrl-C is the program's; the emulator ends when the program has.
-        start_new_session=True,
-    )
-    for number in passed:
-        os.close(number)
+    try:
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "hostdriver.cli", "serve", "--socket", str(socket)),
+                *("--ready-fd", str(told), *given),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=passed,
+            # Ctrl-C is the program's; the emulator ends when the program has.
+            start_new_session=True,
+        )
+    except OSError as error:
+        os.close(ready)
+        raise CommandError(f"no emulator could be started: {error}") from error
+    finally:
+        os.close(told)
     try:
         with os.fdopen(ready, "rb") as line:
             if not line.readline():
                 code = process.wait(PATIENCE_SECONDS)
-                error = BadInput if code == BadInput.exit_code else CommandError
-                raise error("the emulator did not start; what it said stands above")
+                refusal = BadInput if code == BadInput.exit_code else CommandError
+                raise refusal("the emulator did not start; what it said stands above")
         yield
     finally:
         process.terminate()

@@ -13,21 +13,21 @@ import select
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from firmware.link.errors import AttachError, NoResources
 from firmware.link.locks import locked
 from firmware.link.runtime_dir import connect_socket
+from hostdriver.runtime.environment import child_environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
 PATIENCE_SECONDS: Final = 20.0
 """How long an emulator may take to listen."""
 _LOOK_SECONDS: Final = 0.005
 _LOG_TAIL: Final = 2000
-_ROOT: Final = Path(__file__).resolve().parents[2]
 _IN_BACKGROUND: Final = '"$@" </dev/null &'
 
 
@@ -69,7 +69,7 @@ def start_command(path: Path, command: Sequence[str]) -> None:
                 stderr=log,
                 pass_fds=(held,),
                 cwd="/",
-                env=_environment(),
+                env=child_environment(),
                 start_new_session=True,
                 check=True,
             )
@@ -145,9 +145,3 @@ def end_of_log(path: Path) -> str:
     except OSError as error:
         return str(error)
     return text or "(empty)"
-
-
-def _environment() -> dict[str, str]:
-    """Return the environment, in which this very package is found whatever the folder is."""
-    search = os.environ.get("PYTHONPATH", "")
-    return {**os.environ, "PYTHONPATH": f"{_ROOT}{os.pathsep}{search}" if search else str(_ROOT)}

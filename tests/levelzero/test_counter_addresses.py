@@ -13,34 +13,16 @@ from hostdriver.api.event_structures import (
     EventPoolDesc,
 )
 from hostdriver.core.work_enums import EventCounterBasedFlags
-from hostdriver.testing.pair import Pair, pair
-from tests.harness.events import INVALID, NOT_READY, SMALL, Target, result_of
+from tests.harness.events import INVALID, NOT_READY, Target, result_of
 from tests.harness.levelzero import fails
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from hostdriver.api.context import Context
     from hostdriver.api.device import Device
     from hostdriver.api.events import EventBase
+    from hostdriver.testing.pair import Pair
 
 IPC = EventCounterBasedDesc(EventCounterBasedFlags.IPC)
-
-
-@pytest.fixture
-def world() -> Iterator[Pair]:
-    with pair(SMALL) as made:
-        yield made
-
-
-@pytest.fixture
-def device(world: Pair) -> Device:
-    return world.driver.devices[0]
-
-
-@pytest.fixture
-def context(world: Pair) -> Context:
-    return world.driver.create_context()
 
 
 @pytest.fixture(params=["alone", "shared", "of a pool"])

@@ -18,8 +18,8 @@ import time
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Final, final
 
-from hostdriver.cli.demo.inputs import SOURCE_TREE
 from hostdriver.cli.exits import CommandError
+from hostdriver.runtime.environment import child_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -72,7 +72,7 @@ class Child:
                 stderr=self._errors,
                 bufsize=0,
                 start_new_session=True,
-                env=_environment(environment),
+                env=child_environment(**environment),
             )
         except OSError as error:
             self._errors.close()
@@ -223,10 +223,3 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     if pipe is None:
         raise TypeError("the child was started without a pipe")
     return pipe
-
-
-def _environment(changes: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment, in which this very package is found, with changes."""
-    search = os.environ.get("PYTHONPATH", "")
-    paths = [str(SOURCE_TREE), *([search] if search else [])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **changes}

@@ -146,7 +146,8 @@ def command(  # noqa: PLR0913 - one for each option
         "--log": log,
     }
     if output is not None:
-        return _run(wanted, what, Record(_opened(output), "trace"))
+        with _opened(output) as kept:
+            return _run(wanted, what, Record(kept.fileno(), "trace"))
     show = Show(say_aside, filters=filters, ring=ring, as_json=as_json)
     with Listener(show.tell) as listener:
         code = _run(wanted, what, Record(listener.descriptor, "trace"))
@@ -162,9 +163,9 @@ def _run(wanted: Mapping[str, object], program: Sequence[str], record: Record) -
         return run_program(program, {**os.environ, **environment_for(socket)})
 
 
-def _opened(path: str) -> int:
+def _opened(path: str) -> BinaryIO:
     try:
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        return open(path, "wb", buffering=0)  # noqa: PTH123 - the caller closes it
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}") from error
 
