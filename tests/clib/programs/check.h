@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "level_zero.h"
+#include "require.h"
 
 #define EXPECT(wanted, call)                                                                       \
     do {                                                                                           \
@@ -20,13 +21,6 @@
         }                                                                                          \
     } while (0)
 #define DO(call) EXPECT(ZE_RESULT_SUCCESS, call)
-#define REQUIRE(condition)                                                                         \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #condition);          \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
 
 static ze_driver_handle_t the_driver;
 static ze_device_handle_t the_device;

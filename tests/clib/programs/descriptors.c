@@ -4,7 +4,6 @@
  * descriptors HANDLE WHAT  opens or imports in the other process; PEER is its socket
  *                          (WHAT: bytes, passed, stale, pulled, device, host, physical) */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -51,17 +50,6 @@ static void *allocate(int host, const void *chain)
     else
         DO(zeMemAllocDevice(the_context, &device_desc, size, 0, the_device, &pointer));
     return pointer;
-}
-
-static int count_descriptors(void)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    int count = 0;
-
-    while (readdir(folder) != NULL)
-        count++;
-    closedir(folder);
-    return count;
 }
 
 static int peer_socket(void)

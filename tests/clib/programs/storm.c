@@ -4,7 +4,6 @@
  *
  * Whatever a driver may rightly read or write is memory of this program; all else is up to chance.
  * When it is over, everything that lives is destroyed, and nothing may be left in this process. */
-#include <dirent.h>
 #include <sys/mman.h>
 
 #include "storm_objects.h"
@@ -57,18 +56,6 @@ static void *storm(void *argument)
         call_once(self, (uint32_t)below(self, limit));
     }
     return NULL;
-}
-
-static int count_descriptors(void)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    int count = 0;
-
-    REQUIRE(folder != NULL);
-    while (readdir(folder) != NULL)
-        count++;
-    closedir(folder);
-    return count;
 }
 
 /* Mappings of memory files that this process shares with devices. */

@@ -1,20 +1,13 @@
 /* A driver without a loader: opened, its tables fetched by their getters, used, closed, again. */
-#include <dirent.h>
 #include <dlfcn.h>
 #include <level_zero/ze_ddi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 3, SIZE = 4096, SLOTS_OF_NEWER_VERSIONS = 64 };
+#include "../../clib/programs/require.h"
 
-#define REQUIRE(condition)                                                                         \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #condition);          \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
+enum { ROUNDS = 3, SIZE = 4096, SLOTS_OF_NEWER_VERSIONS = 64 };
 
 typedef ze_result_t (*getter)(ze_api_version_t version, void *table);
 
@@ -43,18 +36,6 @@ static void fill(void *driver, const char *name, void *table, size_t size)
 }
 
 #define FILL(driver, type, into) fill(driver, "zeGet" #type "ProcAddrTable", &(into), sizeof((into).table))
-
-static int open_descriptors(void)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    int count = 0;
-
-    REQUIRE(folder != NULL);
-    while (readdir(folder) != NULL)
-        count++;
-    closedir(folder);
-    return count;
-}
 
 static void use(const char *path)
 {
@@ -96,9 +77,9 @@ int main(int count, char **arguments)
 
     REQUIRE(count == 2);
     use(arguments[1]);
-    before = open_descriptors();
+    before = count_descriptors();
     for (int round = 1; round < ROUNDS; round++)
         use(arguments[1]);
-    REQUIRE(open_descriptors() == before);
+    REQUIRE(count_descriptors() == before);
     return 0;
 }

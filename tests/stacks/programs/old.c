@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../clib/programs/require.h"
+
 enum { SIZE = 3 << 16, MOST = 4 };
 
 #define DO(call)                                                                                   \
@@ -16,13 +18,6 @@ enum { SIZE = 3 << 16, MOST = 4 };
         ze_result_t found_ = (call);                                                               \
         if (found_ != ZE_RESULT_SUCCESS) {                                                         \
             fprintf(stderr, "%s:%d: %s is %#x\n", __FILE__, __LINE__, #call, (unsigned)found_);    \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
-#define REQUIRE(condition)                                                                         \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #condition);          \
             exit(1);                                                                               \
         }                                                                                          \
     } while (0)
