@@ -170,7 +170,8 @@ def close_account(
 ) -> Account:
     """Return the account of a program that has ended; what it has now it did not free."""
     memory = [] if state is None else list(_memory(state))
-    left = [*memory, *([] if state is None else _addresses(state))]
+    addresses = [] if state is None else list(_addresses(state))
+    left = [*memory, *addresses]
     handles = sorted(_handles(names), key=lambda handle: handle.number)
     return Account(
         pid=pid,
