@@ -1,0 +1,71 @@
+"""Actions on firmware and the device as a whole."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from firmware.inject.actions.base import Action
+
+
+class ReplyStatus(Action, frozen=True, kw_only=True):
+    """A reply with another status."""
+
+    WORD: ClassVar[str] = "status"
+    MAIN: ClassVar[str] = "status"
+    TEXT: ClassVar[str] = "the command is refused with this status, and not carried out"
+    status: str = "OUT_OF_MEMORY"
+    """A name of `firmware.abi.status.Status`."""
+
+
+class Crash(Action, frozen=True, kw_only=True):
+    """Firmware that crashes."""
+
+    WORD: ClassVar[str] = "crash"
+    TEXT: ClassVar[str] = "the firmware crashes: the device resets, sessions are lost"
+
+
+class Hang(Action, frozen=True, kw_only=True):
+    """Something that does not go on until a reset."""
+
+    WORD: ClassVar[str] = "hang"
+    TEXT: ClassVar[str] = "it stops there until the rule is removed, or a reset"
+
+
+class Wedge(Action, frozen=True, kw_only=True):
+    """A device that halts for good."""
+
+    WORD: ClassVar[str] = "wedge"
+    TEXT: ClassVar[str] = "the device answers nothing; no reset helps while the rule is there"
+
+
+class Reset(Action, frozen=True, kw_only=True):
+    """A reset."""
+
+    WORD: ClassVar[str] = "reset"
+    TEXT: ClassVar[str] = "it is reset: what it held is lost, what comes later works"
+
+
+class Remove(Action, frozen=True, kw_only=True):
+    """A device that is pulled out."""
+
+    WORD: ClassVar[str] = "remove"
+    TEXT: ClassVar[str] = (
+        "the device is gone: clients are lost, nobody attaches while the rule is there"
+    )
+
+
+class DeviceLost(Action, frozen=True, kw_only=True):
+    """A device that is lost until a reset."""
+
+    WORD: ClassVar[str] = "lost"
+    TEXT: ClassVar[str] = "commands are answered DEVICE_LOST until a reset, or the rule is removed"
+
+
+class BadImage(Action, frozen=True, kw_only=True):
+    """A firmware image that is refused."""
+
+    WORD: ClassVar[str] = "bad_image"
+    MAIN: ClassVar[str] = "error"
+    TEXT: ClassVar[str] = "the image is refused for this reason; the device stays in its boot state"
+    error: str = "BAD_NOTE"
+    """A name of `firmware.abi.registers.BootError`."""

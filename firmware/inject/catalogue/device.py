@@ -1,0 +1,61 @@
+"""Points of the micro-controller and of the device as a whole."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from firmware.inject.actions import (
+    BadImage,
+    Crash,
+    Delay,
+    DeviceLost,
+    Drop,
+    Hang,
+    Remove,
+    ReplyStatus,
+    Reset,
+    Wedge,
+)
+from firmware.inject.point import Layer, Point, Side
+
+_OF_COMMAND: Final = ("device", "pid", "process", "opcode", "object")
+
+POINTS: Final = (
+    Point(
+        "mcu.command",
+        Layer.MCU,
+        Side.DEVICE,
+        "the firmware carries out a control command",
+        (ReplyStatus, Delay, Drop, Crash),
+        ReplyStatus(),
+        _OF_COMMAND,
+    ),
+    Point(
+        "mcu.boot",
+        Layer.MCU,
+        Side.DEVICE,
+        "the micro-controller boots a firmware image",
+        (BadImage,),
+        BadImage(),
+        ("device",),
+    ),
+    Point(
+        "device.queue",
+        Layer.DEVICE,
+        Side.DEVICE,
+        "an engine takes up the next work of a queue",
+        (Hang, Reset, Delay),
+        Reset(),
+        ("device", "pid", "process", "ring", "object"),
+    ),
+    Point(
+        "device.round",
+        Layer.DEVICE,
+        Side.DEVICE,
+        "the device begins a round of work for its clients",
+        (Reset, Wedge, Remove, DeviceLost, Hang),
+        Reset(),
+        ("device",),
+    ),
+)
+"""Points of micro-controller and device."""
