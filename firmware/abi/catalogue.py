@@ -27,6 +27,8 @@ from firmware.abi._source import doc_of_constant
 from firmware.abi._word import Word
 from firmware.abi.boot import Behaviour, FirmwareLimits, FirmwareNote
 from firmware.abi.channel import (
+    AppendRecord,
+    AppendsHeader,
     ArgumentNote,
     CallCounts,
     ChannelHeader,
@@ -82,6 +84,8 @@ _PLAIN: Final[tuple[type[Record], ...]] = (
     SlotHeader,
     PlacesHeader,
     Place,
+    AppendsHeader,
+    AppendRecord,
     CallCounts,
     TraceHeader,
     TraceRecord,
@@ -186,6 +190,8 @@ CONSTANTS: Final = (
     *_constants(channel, "CHANNEL_SLOTS_OFFSET", "CHANNEL_PLACES"),
     *_constants(channel, "CHANNEL_PLACES_OFFSET", "CHANNEL_BEGIN"),
     *_constants(channel, "CHANNEL_NOTE"),
+    *_constants(channel, "CHANNEL_APPENDS_OFFSET", "CHANNEL_APPENDS_SIZE"),
+    *_constants(channel, "CHANNEL_LONGEST_APPEND", "CHANNEL_NO_APPEND"),
     *_constants(channel, "CHANNEL_COUNTS_OFFSET", "CHANNEL_COUNTS"),
     *_constants(trace, "TRACE_MAGIC", "TRACE_VERSION"),
     *_constants(segment, "SEGMENT_MAGIC"),

@@ -11,6 +11,11 @@ Behind the slots stands a table of what the program's pointers name, which the d
 the library answers for them without a call: `PlacesHeader`, then entries sorted by address. Its
 `turn` is odd while the driver changes it; what was read counts if `turn` was the same even number
 before and after. The driver changes it before the reply that tells of the change.
+
+Behind that table stands a ring of appends to command lists, with which nothing can be wrong and
+whose results are therefore known: `AppendsHeader`, then `CHANNEL_APPENDS_SIZE` bytes. The library
+puts a record for each there instead of calling; the driver carries all of them out before it looks
+at a message that was posted behind them, so that it sees everything in the program's order.
 """
 
 from enum import IntEnum, IntFlag
@@ -43,6 +48,14 @@ CHANNEL_PLACES_OFFSET: Final = CHANNEL_COUNTS_OFFSET + CHANNEL_COUNTS * 32
 """Where the table of places stands, behind the counts of 32 bytes each."""
 CHANNEL_PLACES: Final = 1 << 16
 """Entries that the table of places has room for; with more the library asks the driver."""
+CHANNEL_APPENDS_OFFSET: Final = CHANNEL_PLACES_OFFSET + 64 + CHANNEL_PLACES * 48
+"""Where the ring of appends stands, behind the table of places with its header."""
+CHANNEL_APPENDS_SIZE: Final = 1 << 18
+"""Bytes of the ring of appends, behind its header."""
+CHANNEL_LONGEST_APPEND: Final = 1 << 10
+"""Bytes of the longest record, its header included; longer appends are calls."""
+CHANNEL_NO_APPEND: Final = 0xFFFF
+"""Function number of a record without a call: the next one begins at the start of the ring."""
 
 
 class MessageKind(IntEnum):
@@ -176,6 +189,20 @@ class Place(Record, size=48):
     kind: int = wire(U32, "`PlaceKind`.")
     type: int = wire(U32, "`ze_memory_type_t`.")
     device: int = wire(U32, "Number of its device's handle; 0: none.")
+
+
+class AppendsHeader(Record, size=128):
+    """First bytes of the ring of appends; both words count bytes and never go back."""
+
+    head: int = wire(U64, "Written by the driver: bytes that it has carried out.")
+    tail: int = wire(U64, "Written by the program: bytes that it has put in.", at=0x40)
+
+
+class AppendRecord(Record, size=8):
+    """Before the arguments of an append, which stand as in a call; a multiple of 8 bytes."""
+
+    size: int = wire(U32, "Bytes, this header included.")
+    function: int = wire(U32, "Function number, or `CHANNEL_NO_APPEND`.")
 
 
 class CallCounts(Record, size=32):

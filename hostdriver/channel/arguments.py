@@ -7,6 +7,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, final
 
 from hostdriver.channel.items import MalformedMessageError, Reader, Writer
+from hostdriver.channel.scalars import parts_of
 from hostdriver.channel.specs import NO_COUNT, Kind, interface
 from hostdriver.channel.structures import (
     Structure,
@@ -26,6 +27,7 @@ Value: TypeAlias = "Item | list[Item] | None"
 ItemT = TypeVar("ItemT", int, bytes, Structure)
 
 _EVENT: Final = Struct("<3Q")
+_LIST: Final = Struct("<2Q")
 MOST_ELEMENTS: Final = 1 << 13
 """Elements of one array: more do not fit a slot."""
 
@@ -91,6 +93,11 @@ class Arguments:
         if name in self.wanted:
             self.outputs[name] = _EVENT.pack(number, slot, counts)
 
+    def put_commands(self, name: str, number: int, most_pattern: int) -> None:
+        """Set a handle of a regular command list; `most_pattern` is in bytes."""
+        if name in self.wanted:
+            self.outputs[name] = _LIST.pack(number, most_pattern)
+
     def put_list(self, count_name: str, array_name: str, items: Sequence[Item]) -> None:
         """Set a counted array in the interface's way: how many there are, or as many as fit."""
         room = self.wanted.get(array_name, 0)
@@ -122,8 +129,10 @@ def read_arguments(spec: FunctionSpec, data: bytes) -> Arguments:
     """
     arguments = Arguments(spec)
     reader = Reader(data)
-    for param in spec.params:
-        if param.kind < Kind.VALUE_OUT:
+    for shape, names, param in parts_of(spec):
+        if shape is not None:
+            arguments.values.update(zip(names, reader.numbers(shape), strict=True))
+        elif param.kind < Kind.VALUE_OUT:
             arguments.values[param.name] = _read_input(reader, param)
         else:
             _read_output(arguments, reader, param)
@@ -174,14 +183,15 @@ def _read_element(reader: Reader, param: ParamSpec, arguments: Arguments, index:
         case Kind.EVENT_OUT:
             number, _, _ = _EVENT.unpack(reader.raw(_EVENT.size))
             return int(number)
+        case Kind.LIST_OUT:
+            number, _ = _LIST.unpack(reader.raw(_LIST.size))
+            return int(number)
         case _:
             return reader.number()
 
 
 def _read_input(reader: Reader, param: ParamSpec) -> Value:
     match param.kind:
-        case Kind.HANDLE:
-            return reader.number()
         case Kind.PLACE:
             return [reader.number(), reader.number()]
         case Kind.BLOB:
@@ -201,7 +211,7 @@ def _read_input(reader: Reader, param: ParamSpec) -> Value:
         case Kind.STRUCTURES:
             return [read_structure(reader, param.target) for _ in range(_count(reader))]
         case _:
-            return reader.number() & (1 << 8 * param.size) - 1
+            raise MalformedMessageError(f"{param.name} is of kind {param.kind}")
 
 
 def _read_output(arguments: Arguments, reader: Reader, param: ParamSpec) -> None:
@@ -251,6 +261,8 @@ def _unset(arguments: Arguments, param: ParamSpec) -> Item:
         return before
     if param.kind is Kind.EVENT_OUT:
         return bytes(_EVENT.size)
+    if param.kind is Kind.LIST_OUT:
+        return bytes(_LIST.size)
     if param.kind in {Kind.BLOB_OUT, Kind.BYTES_OUT}:
         return bytes(param.size)
     if param.kind is Kind.STRUCTURE_OUT:

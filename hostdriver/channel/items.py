@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 if TYPE_CHECKING:
+    from struct import Struct
+
     from typing_extensions import Buffer
 
 ITEM: Final = 8
@@ -32,6 +34,18 @@ class Reader:
             MalformedMessageError: there is none.
         """
         return int.from_bytes(self.raw(ITEM), "little")
+
+    def numbers(self, shape: Struct) -> tuple[int, ...]:
+        """Return the next numbers; `shape` tells how they stand there, padding included.
+
+        Raises:
+            MalformedMessageError: there are fewer.
+        """
+        start = self._position
+        self._position += shape.size
+        if self._position > len(self._data):
+            raise MalformedMessageError(f"{shape.size:#x} bytes at {start:#x} of the message")
+        return shape.unpack_from(self._data, start)
 
     def raw(self, size: int) -> bytes:
         """Return the next bytes.

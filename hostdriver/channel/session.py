@@ -6,6 +6,7 @@ import contextlib
 import logging
 import time
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Final, final
 
 from firmware.abi.channel import CHANNEL_BEGIN, CHANNEL_NOTE, MessageKind
@@ -17,6 +18,7 @@ from hostdriver.channel.elsewhere import answer_outside
 from hostdriver.channel.items import ITEM, MalformedMessageError
 from hostdriver.channel.names import Names
 from hostdriver.channel.questions import RemoteQuestion, ask, send_descriptor, understand
+from hostdriver.channel.recorded import Recorded
 from hostdriver.channel.running import Ended, Running, abandon, beside, nonsense, outcome_of, step
 from hostdriver.channel.seen import devices_of
 from hostdriver.channel.specs import interface
@@ -60,12 +62,13 @@ class Session:
     """
 
     __slots__ = (
+        "_besides",
         "_carrier",
         "_devices",
-        "_last_beside",
         "_paused",
         "_pid",
         "_places",
+        "_recorded",
         "_running",
         "_slots",
         "_socket",
@@ -88,6 +91,7 @@ class Session:
     ) -> None:
         """Serve the program `pid`; `watch` is told of all that it does."""
         self._slots = slots
+        self._recorded = Recorded(slots)
         self._places = places
         self._carrier = carrier
         self._devices = tuple(devices)
@@ -97,7 +101,7 @@ class Session:
         self._work = DeviceWork(devices, watch)
         self._running: dict[int, Running] = {}
         self._paused: list[Running] = []
-        self._last_beside = 0
+        self._besides = count(-1, -1)
         self._waits = Waits()
         self.state: DriverState | None = None
         """What the driver knows of the program, once it has begun."""
@@ -107,7 +111,8 @@ class Session:
     @property
     def is_busy(self) -> bool:
         """Whether something may be ready without a word of the program."""
-        return bool(self._paused) or any(device.is_busy for device in self._devices)
+        waits = self._paused or self._recorded.is_behind
+        return bool(waits) or any(device.is_busy for device in self._devices)
 
     def has_work(self) -> bool:
         """Return whether `poll` would find something."""
@@ -115,9 +120,9 @@ class Session:
 
     def poll(self) -> bool:
         """Carry on whatever can go on; return whether anything did."""
-        worked = False
-        for message in self._slots.take():
-            worked = True
+        arrived = self._recorded.take(self.state, self.names)
+        worked = bool(arrived) or self._recorded.is_behind
+        for message in arrived:
             self._receive(message)
         for device in self._devices:
             for answered in device.poll():
@@ -218,6 +223,7 @@ class Session:
     async def _call(self, arguments: Arguments) -> bytes:
         if self.state is None:
             raise unknown("the program's library did not begin")
+        self._recorded.check(arguments)
         try:
             await handler_of(arguments.spec.name)(self.state, self.names, arguments)
         finally:
@@ -252,7 +258,9 @@ class Session:
             case Clock():
                 return True, time.monotonic()
             case Beside():
-                self._begin_beside(running, question)
+                begun = beside(next(self._besides), question, running)
+                self._running[begun.slot] = begun
+                self._paused.append(begun)
                 return True, None
             case WaitWord() | WaitSlot():
                 if (found := found_already(self._devices, question)) is not None:
@@ -261,11 +269,6 @@ class Session:
             case _:
                 self._ask(running, question)
         return False, None
-
-    def _begin_beside(self, running: Running, question: Beside) -> None:
-        self._last_beside -= 1
-        begun = self._running[self._last_beside] = beside(self._last_beside, question, running)
-        self._paused.append(begun)
 
     def _ask(self, running: Running, question: AnyQuestion) -> None:
         if not isinstance(question, RemoteQuestion):

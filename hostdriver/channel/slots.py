@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from firmware.abi.channel import (
+    CHANNEL_APPENDS_OFFSET,
+    CHANNEL_APPENDS_SIZE,
     CHANNEL_COUNTS,
     CHANNEL_COUNTS_OFFSET,
-    CHANNEL_PLACES,
-    CHANNEL_PLACES_OFFSET,
     CHANNEL_SLOT_SIZE,
     CHANNEL_SLOTS,
     CHANNEL_SLOTS_OFFSET,
+    AppendsHeader,
     CallCounts,
     ChannelHeader,
     MessageKind,
-    Place,
-    PlacesHeader,
     SlotHeader,
     Watching,
 )
@@ -26,7 +25,7 @@ from hostdriver.channel.items import MalformedMessageError
 if TYPE_CHECKING:
     from firmware.link.segment import Segment
 
-CHANNEL_SIZE: Final = CHANNEL_PLACES_OFFSET + PlacesHeader.SIZE + CHANNEL_PLACES * Place.SIZE
+CHANNEL_SIZE: Final = CHANNEL_APPENDS_OFFSET + AppendsHeader.SIZE + CHANNEL_APPENDS_SIZE
 CAPACITY: Final = CHANNEL_SLOT_SIZE - SlotHeader.SIZE
 """Bytes of data that one message may have."""
 _POSTED: Final = next(field.offset for field in ChannelHeader.FIELDS if field.name == "posted")
@@ -61,12 +60,13 @@ class Slots:
     the store of `turn`; a posted word is looked at once a turn.
     """
 
-    __slots__ = ("_posted", "_seen", "_segment", "_words")
+    __slots__ = ("_posted", "_seen", "_segment", "words")
 
     def __init__(self, segment: Segment, device_count: int, watching: Watching = _NOTHING) -> None:
         """Lay the channel out in a zeroed segment; `watching` says what is told of calls."""
         self._segment = segment
-        self._words = segment.words
+        self.words = segment.words
+        """Words of the channel, for what stands behind the slots."""
         header = ChannelHeader(
             slot_count=CHANNEL_SLOTS,
             slot_size=CHANNEL_SLOT_SIZE,
@@ -116,7 +116,7 @@ class Slots:
         if len(data) + len(text) > CAPACITY:
             raise MalformedMessageError(f"a message of {len(data) + len(text):#x} bytes")
         base = CHANNEL_SLOTS_OFFSET + slot * CHANNEL_SLOT_SIZE
-        words = self._words
+        words = self.words
         start = base + SlotHeader.SIZE
         words.u8[start : start + len(data)] = data
         if text:
@@ -136,14 +136,12 @@ class Slots:
     def mark(self, slot: int) -> Mark:
         """Return what stands beside the message of a traced call."""
         base = CHANNEL_SLOTS_OFFSET + slot * CHANNEL_SLOT_SIZE
-        return Mark(
-            self._words.load32(base + _AT["thread"]), self._words.load64(base + _AT["began"])
-        )
+        return Mark(self.words.load32(base + _AT["thread"]), self.words.load64(base + _AT["began"]))
 
     def counts(self) -> dict[int, CallCounts]:
         """Return how often functions were called, by number; only those that were."""
         end = CHANNEL_COUNTS_OFFSET + CHANNEL_COUNTS * CallCounts.SIZE
-        table = self._words.u8[CHANNEL_COUNTS_OFFSET:end].tobytes()
+        table = self.words.u8[CHANNEL_COUNTS_OFFSET:end].tobytes()
         found: dict[int, CallCounts] = {}
         for number in range(CHANNEL_COUNTS):
             row = CallCounts.unpack(table[number * CallCounts.SIZE :][: CallCounts.SIZE])
@@ -153,11 +151,11 @@ class Slots:
 
     def set_asleep(self, *, asleep: bool) -> None:
         """Say whether the program has to ring after it posted."""
-        self._words.store32(_ASLEEP, int(asleep))
+        self.words.store32(_ASLEEP, int(asleep))
 
     def lose(self) -> None:
         """Tell the program that its session has ended, and wake whoever waits."""
-        self._words.store32(_LOST, 1)
+        self.words.store32(_LOST, 1)
 
     def close(self) -> None:
         """Give up the channel."""
@@ -166,7 +164,7 @@ class Slots:
 
     def _load(self, slot: int) -> Incoming:
         base = CHANNEL_SLOTS_OFFSET + slot * CHANNEL_SLOT_SIZE
-        words = self._words
+        words = self.words
         size = min(words.load32(base + _AT["size"]), CAPACITY)
         start = base + SlotHeader.SIZE
         return Incoming(

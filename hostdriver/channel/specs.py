@@ -62,6 +62,9 @@ class Kind(IntEnum):
     EVENT_OUT = 21
     """A handle of an event or fence: its number, where its fence slot is in the program (0: the
     driver has to be asked), 1 if it counts."""
+    LIST_OUT = 22
+    """A handle of a regular command list: its number, bytes of the longest pattern that a fill of
+    its group takes."""
 
 
 class FieldSpec(msgspec.Struct, frozen=True, array_like=True):
@@ -93,6 +96,8 @@ class FunctionSpec(msgspec.Struct, frozen=True):
     name: str
     number: int
     params: tuple[ParamSpec, ...]
+    recorded: bool = False
+    """Whether it is an append that the library may record instead of calling."""
 
 
 class _Layout(msgspec.Struct, frozen=True):

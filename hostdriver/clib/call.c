@@ -105,6 +105,15 @@ static void drop_released(const emuzero_function *function, const uint64_t *argu
             emuzero_drop_handle((const void *)(uintptr_t)arguments[index]);
 }
 
+/* Lists that a call closes or opens: no other thread is to record into one meanwhile. */
+static void open_lists(const emuzero_function *function, const uint64_t *arguments, uint8_t flag,
+                       bool is_open)
+{
+    for (int index = 0; index < function->param_count; index++)
+        if (function->params[index].flags & flag)
+            emuzero_open_list((const void *)(uintptr_t)arguments[index], is_open);
+}
+
 /* Store null where the interface wants it after a failure. */
 static void clear_pointers(const emuzero_function *function, const uint64_t *arguments)
 {
@@ -128,6 +137,7 @@ static ze_result_t call(const emuzero_function *function, const uint64_t *argume
     result = emuzero_connect();
     if (result != ZE_RESULT_SUCCESS)
         return result;
+    open_lists(function, arguments, EMUZERO_CLOSES, false);
     callbacks = take_callbacks(function, arguments);
     slot = emuzero_take_slot();
     slot.times_forgotten = emuzero_times_forgotten();
@@ -137,8 +147,10 @@ static ze_result_t call(const emuzero_function *function, const uint64_t *argume
     if (result == ZE_RESULT_SUCCESS)
         result = emuzero_get_outputs(&slot, function, arguments);
     emuzero_give_slot(&slot);
-    if (result == ZE_RESULT_SUCCESS)
+    if (result == ZE_RESULT_SUCCESS) {
+        open_lists(function, arguments, EMUZERO_OPENS, true);
         drop_released(function, arguments);
+    }
     emuzero_finish_callbacks(callbacks, result == ZE_RESULT_SUCCESS);
     return result;
 }

@@ -7,6 +7,7 @@
 #include "platform.h"
 
 enum { EMUZERO_RELEASES = 1, EMUZERO_OPTIONAL = 2, EMUZERO_NULL_ON_FAILURE = 4,
+       EMUZERO_CLOSES = 8, EMUZERO_OPENS = 16,
        EMUZERO_NO_PARAM = 255, EMUZERO_NO_STRUCTURE = 0xFFFF };
 
 /* NOT_READY is an answer. */

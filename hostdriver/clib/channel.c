@@ -16,6 +16,7 @@
 #include "connection.h"
 #include "exports.h"
 #include "handles.h"
+#include "record.h"
 #include "watch.h"
 
 enum {
@@ -60,6 +61,7 @@ static void lock_all(void)
     pthread_mutex_lock(&connecting);
     pthread_mutex_lock(&slots_lock);
     pthread_mutex_lock(&socket_lock);
+    emuzero_lock_records();
     emuzero_lock_handles();
     emuzero_lock_exports();
     emuzero_lock_callbacks();
@@ -70,6 +72,7 @@ static void unlock_all(void)
     emuzero_unlock_callbacks();
     emuzero_unlock_exports();
     emuzero_unlock_handles();
+    emuzero_unlock_records();
     pthread_mutex_unlock(&socket_lock);
     pthread_mutex_unlock(&slots_lock);
     pthread_mutex_unlock(&connecting);
@@ -148,6 +151,7 @@ static ze_result_t connect_locked(void)
         emuzero_close_connection(&connection);
         return result;
     }
+    emuzero_prepare_records();
     emuzero_watch_as_wanted(header()->watching);
     state->is_connected = true;
     return ZE_RESULT_SUCCESS;
@@ -205,6 +209,11 @@ bool emuzero_may_answer(void)
 const uint8_t *emuzero_places(void)
 {
     return connection.channel + EMUZERO_CHANNEL_PLACES_OFFSET;
+}
+
+struct emuzero_appends_header *emuzero_appends(void)
+{
+    return (struct emuzero_appends_header *)(connection.channel + EMUZERO_CHANNEL_APPENDS_OFFSET);
 }
 
 bool emuzero_has_session(void)

@@ -37,6 +37,9 @@ bool emuzero_may_answer(void);
 /* Return the first byte of the table of places. */
 const uint8_t *emuzero_places(void);
 
+/* Return the ring of appends; its header comes first. */
+struct emuzero_appends_header *emuzero_appends(void);
+
 /* Return whether it has connected, and no call has found the emulator gone since. */
 bool emuzero_has_session(void);
 

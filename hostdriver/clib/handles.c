@@ -17,6 +17,8 @@ typedef struct handle {
     uint64_t number;
     uint32_t type;
     emuzero_event event; /* for events and fences */
+    _Atomic uint32_t most_pattern; /* of a regular list: what a fill takes; else 0 */
+    _Atomic bool is_closed;        /* list that takes no commands */
     struct handle *_Atomic next_by_address;
     struct handle *_Atomic next_by_number;
     struct handle *next_grave;
@@ -244,6 +246,38 @@ bool emuzero_event_of(const void *address, uint32_t type, emuzero_event *event)
     /* Copied before it is looked at: another thread may close the pool at any moment. */
     *event = item->event;
     return event->slot != NULL;
+}
+
+void emuzero_set_list(const void *address, uint32_t most_pattern)
+{
+    handle *item;
+
+    pthread_mutex_lock(&lock);
+    item = find(address, SIZE_MAX);
+    if (item != NULL)
+        item->most_pattern = most_pattern;
+    pthread_mutex_unlock(&lock);
+}
+
+void emuzero_open_list(const void *address, bool is_open)
+{
+    handle *item;
+
+    pthread_mutex_lock(&lock);
+    item = find(address, SIZE_MAX);
+    if (item != NULL)
+        item->is_closed = !is_open;
+    pthread_mutex_unlock(&lock);
+}
+
+bool emuzero_list_of(const void *address, uint32_t *most_pattern)
+{
+    const handle *item = look_up(address);
+
+    if (item == NULL || item->type != EMUZERO_TYPE_ze_command_list_handle_t)
+        return false;
+    *most_pattern = item->most_pattern;
+    return *most_pattern && !item->is_closed;
 }
 
 void emuzero_forget_slots(uint64_t address, uint64_t size)

@@ -31,6 +31,15 @@ void emuzero_set_event(const void *handle, emuzero_event event, uint64_t times);
 /* Look up what is known of a live event or fence; false: nothing. */
 bool emuzero_event_of(const void *handle, uint32_t type, emuzero_event *event);
 
+/* Say of a new regular command list, which takes commands, how long a pattern of a fill may be. */
+void emuzero_set_list(const void *handle, uint32_t most_pattern);
+
+/* Say whether a live command list takes commands; an immediate one stays as it is. */
+void emuzero_open_list(const void *handle, bool is_open);
+
+/* Look up a live command list; false: it is none, or takes no commands, or is immediate. */
+bool emuzero_list_of(const void *handle, uint32_t *most_pattern);
+
 /* Forget what is known of the events whose slots lie in memory that goes. Their handles may stay: the
  * events of an opened pool end with it. */
 void emuzero_forget_slots(uint64_t address, uint64_t size);

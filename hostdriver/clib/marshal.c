@@ -220,8 +220,8 @@ static ze_result_t put_argument(emuzero_slot *slot, const emuzero_function *func
     return ZE_RESULT_SUCCESS;
 }
 
-ze_result_t emuzero_put_arguments(emuzero_slot *slot, const emuzero_function *function,
-                                  const uint64_t *arguments)
+static ze_result_t put_each(emuzero_slot *slot, const emuzero_function *function,
+                            const uint64_t *arguments)
 {
     for (int index = 0; index < function->param_count; index++) {
         const emuzero_param *param = &function->params[index];
@@ -230,12 +230,26 @@ ze_result_t emuzero_put_arguments(emuzero_slot *slot, const emuzero_function *fu
         if (result != ZE_RESULT_SUCCESS)
             return result;
     }
-    if (slot->overflow) {
+    return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t emuzero_put_arguments(emuzero_slot *slot, const emuzero_function *function,
+                                  const uint64_t *arguments)
+{
+    ze_result_t result = put_each(slot, function, arguments);
+
+    if (result == ZE_RESULT_SUCCESS && slot->overflow) {
         emuzero_set_error("the arguments of %s are more than the %zu bytes of a call",
                           function->name, slot->capacity);
-        return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+        result = ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
     }
-    return ZE_RESULT_SUCCESS;
+    return result;
+}
+
+bool emuzero_put_all(emuzero_slot *slot, const emuzero_function *function,
+                     const uint64_t *arguments)
+{
+    return put_each(slot, function, arguments) == ZE_RESULT_SUCCESS && !slot->overflow;
 }
 
 static bool is_output(uint8_t kind)
@@ -271,6 +285,17 @@ static ze_result_t get_event(emuzero_slot *slot, const emuzero_param *param, voi
     return result;
 }
 
+/* Take the handle of a command list, which takes commands from now on. */
+static ze_result_t get_list(emuzero_slot *slot, const emuzero_param *param, void **into)
+{
+    ze_result_t result = get_handles(slot, param, into, 1);
+    uint64_t most_pattern = emuzero_get(slot);
+
+    if (result == ZE_RESULT_SUCCESS && !slot->overflow)
+        emuzero_set_list(*into, (uint32_t)most_pattern);
+    return result;
+}
+
 static ze_result_t get_output(emuzero_slot *slot, const emuzero_param *param, void *into,
                               uint64_t count)
 {
@@ -288,6 +313,8 @@ static ze_result_t get_output(emuzero_slot *slot, const emuzero_param *param, vo
         return get_handles(slot, param, into, count);
     case EMUZERO_KIND_EVENT_OUT:
         return get_event(slot, param, into);
+    case EMUZERO_KIND_LIST_OUT:
+        return get_list(slot, param, into);
     case EMUZERO_KIND_STRUCTURE_OUT:
     case EMUZERO_KIND_STRUCTURES_OUT:
         for (uint64_t index = 0; index < count; index++)

@@ -120,6 +120,12 @@ class Facts:
         return functions
 
     @property
+    def recorded(self) -> dict[str, list[str]]:
+        """What has to hold, by function, for an append to be recorded instead of called."""
+        recorded: dict[str, list[str]] = self.annotations["recorded"]
+        return recorded
+
+    @property
     def slots_since(self) -> dict[str, dict[str, str]]:
         """Versions, by table, before which slots from a certain one on mean something else."""
         moved: dict[str, dict[str, str]] = self.annotations["slots_since"]

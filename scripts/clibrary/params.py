@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 RELEASE: Final = 1
 OPTIONAL: Final = 2
 NULL_ON_FAILURE: Final = 4
+CLOSES: Final = 8
+OPENS: Final = 16
 
 
 def params_of(facts: Facts, function: Function) -> tuple[ParamSpec, ...]:
@@ -31,6 +33,10 @@ def _param(facts: Facts, function: Function, index: int, notes: dict[str, str]) 
         flags |= RELEASE
     if full_name in facts.annotations["null_on_failure"]:
         flags |= NULL_ON_FAILURE
+    if full_name in facts.annotations["closes"]:
+        flags |= CLOSES
+    if full_name in facts.annotations["opens"]:
+        flags |= OPENS
     return ParamSpec(param.name, kind, flags, count, size, target)
 
 

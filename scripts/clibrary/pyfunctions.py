@@ -22,6 +22,7 @@ def functions_module(facts: Facts) -> str:
             "name": name,
             "number": numbers[name],
             "params": [astuple(param) for param in params_of(facts, facts.functions[name])],
+            "recorded": name in facts.recorded,
         }
         for name in facts.functions
         if name in facts.implemented

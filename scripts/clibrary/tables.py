@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from hostdriver.channel.specs import Kind
 from scripts.clibrary.declarations import function_of_slot, signature, table_type
 from scripts.clibrary.params import params_of
+from scripts.clibrary.recordings import number_of, recordings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,10 +39,12 @@ def functions_source(facts: Facts) -> str:
     """Return the entry points of all functions, and their tables."""
     parts = [
         MARK,
-        '#include "../call.h"\n#include "../local.h"\n#include "../watch.h"\n',
+        '#include "../call.h"\n#include "../local.h"\n#include "../record.h"\n',
+        '#include "../watch.h"\n',
         '#include "own.h"\n\n',
         "".join(_structures(facts)),
         "".join(_function_table(facts)),
+        "".join(recordings(facts)),
         "".join(_entry_points(facts)),
     ]
     return "".join(parts)
@@ -125,6 +128,8 @@ def _entry_points(facts: Facts) -> Iterator[str]:
             yield from _own_body(function, number)
         elif function.name in local:
             yield from _local_body(function, number)
+        elif function.name in facts.recorded:
+            yield from _recorded_body(facts, function, number)
         else:
             yield "\n" if function.params else ""
             yield f"    return {_call(function, number)};\n"
@@ -145,6 +150,16 @@ def _local_body(function: Function, number: int) -> Iterator[str]:
     yield "    bool is_watched = emuzero_enter();\n"
     yield f"    {function.returns} result;\n\n"
     yield f"    if (!emuzero_local_{function.name}({names}&result))\n"
+    yield f"        result = {_call(function, number)};\n"
+    yield from _leave(function, number)
+
+
+def _recorded_body(facts: Facts, function: Function, number: int) -> Iterator[str]:
+    """Yield an append that the library records if it can."""
+    recording = number_of(facts, function.name)
+    yield "    bool is_watched = emuzero_enter();\n"
+    yield "    ze_result_t result = ZE_RESULT_SUCCESS;\n\n"
+    yield f"    if (!emuzero_record(&emuzero_recordings[{recording}], arguments))\n"
     yield f"        result = {_call(function, number)};\n"
     yield from _leave(function, number)
 

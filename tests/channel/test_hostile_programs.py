@@ -130,6 +130,22 @@ def test_another_message_in_the_middle_of_a_call_ends_the_session(
     assert emulator.audit() == before
 
 
+def test_nonsense_in_the_ring_of_appends_ends_the_session(emulator: EmulatorProcess) -> None:
+    chance = random.Random(SEED)
+    before = emulator.audit()
+    with contextlib.closing(ProgramChannel(emulator.path)) as other:
+        other.begin()
+        for _ in range(20):
+            with contextlib.closing(ProgramChannel(emulator.path)) as program:
+                program.begin()
+                size = chance.randrange(8, 256, 8)
+                program.record(chance.randbytes(size), chance.choice((size, 8, 7, 1 << 63)))
+                with pytest.raises(SessionEnded):
+                    program.call(1, *ALLOCATE)
+        assert other.call(1, *ALLOCATE).result == 0
+    assert emulator.audit() == before
+
+
 def test_a_process_begins_once(emulator: EmulatorProcess) -> None:
     with contextlib.closing(ProgramChannel(emulator.path)) as program:
         assert program.begin().result == 0

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from tests.harness.emulator_process import EmulatorProcess
 
 SANITIZED = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
-NOT_HERE = {"identifiers", "local", "lost", "mappings", "starts"}
+NOT_HERE = {"identifiers", "local", "lost", "mappings", "recorded", "starts"}
 """Programs that a test has to talk to; one that takes all mappings, which watching needs."""
 
 
-ARGUMENTS = {"sysman": ("2", "0"), "storm": ("1", "4000", "4")}
+ARGUMENTS = {"sysman": ("2", "0"), "storm": ("1", "4000", "4"), "sequence": ("7", "1500")}
 """What programs are to find: two devices without parts."""
 PASSES_LIMITS = {"limits", "window"}
 """Programs that need devices which allow less than they have."""

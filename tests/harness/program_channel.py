@@ -9,9 +9,11 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from firmware.abi.channel import (
+    CHANNEL_APPENDS_OFFSET,
     CHANNEL_BEGIN,
     CHANNEL_SLOT_SIZE,
     CHANNEL_SLOTS_OFFSET,
+    AppendsHeader,
     ChannelHeader,
     MessageKind,
     QuestionKind,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 30.0
 ARENA = 1 << 44, 1 << 40
 _AT = {field.name: field.offset for field in (*ChannelHeader.FIELDS, *SlotHeader.FIELDS)}
+_AT_TAIL = next(field.offset for field in AppendsHeader.FIELDS if field.name == "tail")
 NUMBERS = {spec.name: number for number, spec in interface().functions.items()}
 """Functions by name."""
 
@@ -121,6 +124,13 @@ class ProgramChannel:
             number = int.from_bytes(heard.data[-8:], "little") if is_wait else 0
             self.post(slot, MessageKind.ANSWER, number, self._answer(heard))
         return heard
+
+    def record(self, data: bytes, tail: int) -> None:
+        """Put bytes at the begin of the ring of appends, and say how many there are."""
+        start = CHANNEL_APPENDS_OFFSET + AppendsHeader.SIZE
+        self.memory[start : start + len(data)] = data
+        at = CHANNEL_APPENDS_OFFSET + _AT_TAIL
+        self.memory[at : at + 8] = tail.to_bytes(8, "little")
 
     def refuse_descriptors(self) -> None:
         """Take nothing more from the socket, which stays open."""

@@ -4,6 +4,8 @@ from typing import Final
 
 from firmware.abi.boot import Behaviour, FirmwareLimits, FirmwareNote
 from firmware.abi.channel import (
+    AppendRecord,
+    AppendsHeader,
     ArgumentNote,
     CallCounts,
     ChannelHeader,
@@ -180,6 +182,16 @@ A descriptor that a question needs comes over the socket before, in a `Descripto
 is the slot's number.
 """
 
+_APPENDS: Final = """
+## Appends
+
+An append to a regular command list with which nothing can be wrong is no call: the program puts an
+`AppendRecord` and the arguments, as they stand in a call, behind the bytes that `tail` counts, and
+stores `tail` anew. Before the driver looks at a message in a slot it carries out all that stands
+between `head` and `tail`. A record does not go round the end of the ring; one of
+`CHANNEL_NO_APPEND` fills what is left there.
+"""
+
 _WATCHING: Final = """
 ## Watching
 
@@ -241,6 +253,7 @@ LINK_PAGES: Final = (
         (
             *(_CHANNEL, ChannelHeader, SlotHeader, MessageKind, QuestionKind),
             *(PlacesHeader, Place, PlaceKind),
+            *(_APPENDS, AppendsHeader, AppendRecord),
             *(_WATCHING, Watching, ArgumentNote, CallCounts),
         ),
     ),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from hostdriver.api import command_list, command_queue
 from hostdriver.api.command_structures import CommandListDesc, CommandQueueDesc
+from hostdriver.api.queue_groups import check_queue
 from hostdriver.channel.convert import descriptor
 from hostdriver.channel.names import ContextRecord
 from hostdriver.channel.work import FenceRecord, ListRecord, QueueRecord
@@ -18,6 +19,7 @@ from hostdriver.core.failures import (
 if TYPE_CHECKING:
     from hostdriver.channel.arguments import Arguments
     from hostdriver.channel.names import Names
+    from hostdriver.core.commandlists import CommandList
     from hostdriver.core.state import DriverState
 
 
@@ -66,9 +68,16 @@ async def _create_list(state: DriverState, names: Names, call: Arguments) -> Non
     number, device = call.handle("hContext"), call.handle("hDevice")
     context = names.need(ContextRecord, number)
     desc = descriptor(CommandListDesc, call.structure("desc"))
-    target = command_list.create(state, context, names.device(device), desc)
+    index = names.device(device)
+    target = command_list.create(state, context, index, desc)
     made = ListRecord(target, desc, device or 0, number or 0)
-    call.put("phCommandList", names.add(made))
+    call.put_commands("phCommandList", names.add(made), _most_pattern(state, target))
+
+
+def _most_pattern(state: DriverState, target: CommandList) -> int:
+    """Return how long a pattern may be that a list fills memory with."""
+    group = check_queue(state.devices[target.device].spec, target.ordinal, 0)
+    return group.properties.max_memory_fill_pattern_size
 
 
 async def _create_immediate(state: DriverState, names: Names, call: Arguments) -> None:

@@ -21,13 +21,14 @@ from hostdriver.channel.calls import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from hostdriver.channel.arguments import Arguments
     from hostdriver.channel.names import Names
+    from hostdriver.core.questions import Operation
     from hostdriver.core.state import DriverState
 
-    Handler: TypeAlias = Callable[[DriverState, Names, Arguments], Awaitable[None]]
+    Handler: TypeAlias = Callable[[DriverState, Names, Arguments], Operation[None]]
 
 _HANDLERS: dict[str, Handler] = {
     **drivers.HANDLERS,

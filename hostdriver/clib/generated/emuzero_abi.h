@@ -51,6 +51,14 @@
  * number, or the size of a structure by value and its bytes; size of the error description,
  * and that. */
 #define EMUZERO_CHANNEL_NOTE 0xfffe
+/* Where the ring of appends stands, behind the table of places with its header. */
+#define EMUZERO_CHANNEL_APPENDS_OFFSET 0x705040
+/* Bytes of the ring of appends, behind its header. */
+#define EMUZERO_CHANNEL_APPENDS_SIZE 0x40000
+/* Bytes of the longest record, its header included; longer appends are calls. */
+#define EMUZERO_CHANNEL_LONGEST_APPEND 0x400
+/* Function number of a record without a call: the next one begins at the start of the ring. */
+#define EMUZERO_CHANNEL_NO_APPEND 0xffff
 /* Where the first `CallCounts` stands, one for each function number. */
 #define EMUZERO_CHANNEL_COUNTS_OFFSET 0x401000
 #define EMUZERO_CHANNEL_COUNTS 0x200 /* Functions that can be counted. */
@@ -822,6 +830,28 @@ EMUZERO_FIELD_(emuzero_place, kind, 0x20);
 EMUZERO_FIELD_(emuzero_place, type, 0x24);
 EMUZERO_FIELD_(emuzero_place, device, 0x28);
 EMUZERO_FIELD_(emuzero_place, reserved_2c, 0x2c);
+
+/* First bytes of the ring of appends; both words count bytes and never go back. */
+struct emuzero_appends_header {
+    uint64_t head; /* 0x00: Written by the driver: bytes that it has carried out. */
+    uint8_t reserved_08[56]; /* 0x08: Reserved, must be zero. */
+    uint64_t tail; /* 0x40: Written by the program: bytes that it has put in. */
+    uint8_t reserved_48[56]; /* 0x48: Reserved, must be zero. */
+};
+EMUZERO_SIZE_(emuzero_appends_header, 128);
+EMUZERO_FIELD_(emuzero_appends_header, head, 0x0);
+EMUZERO_FIELD_(emuzero_appends_header, reserved_08, 0x8);
+EMUZERO_FIELD_(emuzero_appends_header, tail, 0x40);
+EMUZERO_FIELD_(emuzero_appends_header, reserved_48, 0x48);
+
+/* Before the arguments of an append, which stand as in a call; a multiple of 8 bytes. */
+struct emuzero_append_record {
+    uint32_t size; /* 0x00: Bytes, this header included. */
+    uint32_t function; /* 0x04: Function number, or `CHANNEL_NO_APPEND`. */
+};
+EMUZERO_SIZE_(emuzero_append_record, 8);
+EMUZERO_FIELD_(emuzero_append_record, size, 0x0);
+EMUZERO_FIELD_(emuzero_append_record, function, 0x4);
 
 /* Calls of one function; the program's threads add to it. */
 struct emuzero_call_counts {
