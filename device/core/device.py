@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from device.core.blocks import Blocks
 from device.core.errors import DeviceError
+from device.core.inside import Inside
 from device.core.lifecycle import Trigger
 from device.core.micro_controller import MicroController
 from device.core.publisher import Publisher
@@ -17,6 +18,7 @@ from firmware.abi.status import Status
 if TYPE_CHECKING:
     from device.core.effects import Effect
     from device.core.firmware import BootRefused, Loader
+    from device.core.inside import Rounds
     from device.core.memory import Chunk, MemoryController
     from device.core.ports import ClientPort, Ports
     from device.core.spec import DeviceSpec
@@ -74,6 +76,10 @@ class Device:
         self._publisher = Publisher(state, self._blocks.memory, hardware.reports, ports.cpu_count)
         self._supervisor = Supervisor(self._blocks, self._mcu, self._publisher, strict=strict)
         self._pump = Pump(self._blocks, self._mcu, self._publisher, self._supervisor)
+        self.rounds: Rounds = self._pump
+        """Does the rounds of work; something may come in front of it that passes calls on."""
+        self.inside = Inside(self._blocks, self._mcu, self._publisher, self._supervisor, self._pump)
+        """Its parts, for those who come in between them."""
         state.now = now
         if firmware_image is not None:
             self.boot(firmware_image, now)
@@ -120,14 +126,14 @@ class Device:
     @property
     def has_work(self) -> bool:
         """Whether another call of `work` is useful now; looks at every doorbell page."""
-        return self._pump.watch(1)
+        return self.rounds.watch(1)
 
     def watch(self, looks: int) -> bool:
         """Return `has_work` as soon as it is true, looking at the doorbells up to `looks` times.
 
         One look takes 0.2 us for each client: whoever polls would spend more on the call.
         """
-        return self._pump.watch(looks)
+        return self.rounds.watch(looks)
 
     def boot(self, image: bytes, now: int) -> BootRefused | None:
         """Boot a firmware image; return why it was refused, or None.
@@ -197,7 +203,7 @@ class Device:
     def work(self, now: int) -> list[Effect]:
         """Look at the doorbells, answer control commands, give each queue in line one turn."""
         self._state.now = now
-        return self._pump.work(now)
+        return self.rounds.work(now)
 
     def chunk_done(self, chunk: Chunk, now: int) -> None:
         """Take back a chunk that was run; `chunk.error` says how it went.

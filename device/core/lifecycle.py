@@ -25,7 +25,9 @@ class Trigger(Enum):
     RESET = auto()
     """Back to the state without firmware."""
     FATAL = auto()
-    """An invariant does not hold."""
+    """An invariant does not hold, or the power is gone."""
+    POWER = auto()
+    """Power is given again, to a device that kept nothing."""
 
 
 _TABLE: Final = {
@@ -51,12 +53,12 @@ _TABLE: Final = {
         Trigger.RESET: Phase.RESET,
         Trigger.FATAL: Phase.HALTED,
     },
-    Phase.HALTED: {},
+    Phase.HALTED: {Trigger.POWER: Phase.RESET},
 }
 TRANSITIONS: Final[Mapping[Phase, Mapping[Trigger, Phase]]] = MappingProxyType(
     {phase: MappingProxyType(row) for phase, row in _TABLE.items()}
 )
-"""Phase after each trigger; what is not listed is refused. Nothing leaves HALTED."""
+"""Phase after each trigger; what is not listed is refused. Power alone leaves HALTED."""
 
 
 @final

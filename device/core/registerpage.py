@@ -82,6 +82,11 @@ class RegisterPage:
         self._reset_request = stored
         return True
 
+    @property
+    def wants_reset(self) -> bool:
+        """Whether the host has stored a new RESET_REQUEST that `at_doorbell` has not seen yet."""
+        return self._u32[self._reset_request_at] != self._reset_request
+
     def _store32(self, offset: int, value: int) -> None:
         self._u32[(self._base + offset) >> 2] = value
 

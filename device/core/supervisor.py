@@ -74,13 +74,36 @@ class Supervisor:
         draining = state.lifecycle.phase is Phase.DRAINING
         self._mcu.stop(Trigger.RESET)
         state.reset_count += 1
-        for client in state.clients.values():
-            if client.lost is None:
-                self.effects.append(blocks.sessions.lose(client, Status.DEVICE_LOST))
+        self.lose_everybody()
         self._mcu.restart()
         if draining:
             state.lifecycle.fire(Trigger.DRAIN)
         self._publisher.everything()
+
+    def lose_everybody(self) -> None:
+        """End every session; those who attach later are served."""
+        for client in self._blocks.state.clients.values():
+            if client.lost is None:
+                self.effects.append(self._blocks.sessions.lose(client, Status.DEVICE_LOST))
+        self._publisher.everything()
+
+    def power_off(self) -> None:
+        """Take the power away: every session is lost, nothing attaches until it is given again."""
+        if self.halted:
+            return
+        self._mcu.stop(Trigger.FATAL)
+        self.halted = True
+        self.lose_everybody()
+
+    def power_on(self) -> None:
+        """Give power again after `power_off`: as after a reset. Else it does nothing."""
+        lifecycle = self._blocks.state.lifecycle
+        if lifecycle.allows(Trigger.POWER):
+            lifecycle.fire(Trigger.POWER)
+            self.halted = False
+            self._blocks.state.reset_count += 1
+            self._mcu.restart()
+            self._publisher.everything()
 
     def end_after(self, bug: Exception, client: Client) -> None:
         """End one client's session after a bug while it was served.

@@ -155,6 +155,10 @@ class Injector:
         """Return the rules in their order."""
         return tuple(self._status(name) for name in self._armed)
 
+    def has(self, name: str) -> bool:
+        """Return whether there is a rule of that name: what it holds back is held until it goes."""
+        return name in self._armed
+
     def hits(self) -> tuple[Hit, ...]:
         """Return the first `MOST_HITS` hits, of removed rules too."""
         return tuple(self._hits)

@@ -20,10 +20,12 @@ from device.core.spec import DeviceSpec, Profile
 from device.mcu import BootCode
 from device.shell.connection import Connection
 from device.shell.hostmemory import HostMemory
+from device.shell.refusals import refusal_of
 from device.shell.slots import wake_slots
-from firmware.abi.handshake import HandshakeStatus, Welcome
+from firmware.abi.handshake import Welcome
 from firmware.image import reference_image
-from firmware.link.handshake import Offer, examine, name_in, say_hello
+from firmware.link.errors import Refused
+from firmware.link.handshake import Offer, examine, explain, name_in, say_hello
 from firmware.link.inprocess import LocalLink
 from firmware.link.linux import map_anonymous
 from hostdriver.testing.waiting import StepWaiter
@@ -125,7 +127,11 @@ class World:
         agreement = examine(hello.pack(), offer)
         device = self.devices[index]
         with ExitStack() as undo:
-            link = LocalLink(device.segment_plan.size)
+            try:
+                link = LocalLink(device.segment_plan.size)
+            except DeviceError as error:
+                refusal = refusal_of(error, offer)
+                raise Refused(refusal.status, refusal.detail, explain(refusal, hello)) from error
             undo.callback(link.close)
             if isinstance(agreement, Welcome):
                 return link.welcome(agreement, hello, self.run)
@@ -134,8 +140,7 @@ class World:
             try:
                 number = device.attach(connection, hello.purpose, self.now, features=features)
             except DeviceError as error:
-                refusal = offer.refuse(HandshakeStatus.FULL, error.detail)
-                return link.welcome(refusal, hello, self.run)
+                return link.welcome(refusal_of(error, offer), hello, self.run)
             agreed = replace(agreement, features=features)
             welcome = agreed.welcome(link.end.segment.size, number)
             end = link.welcome(welcome, hello, self.run)

@@ -22,6 +22,7 @@ EXPECTED = {
     (Phase.DRAINING, Trigger.DRAIN): Phase.DRAINING,
     (Phase.DRAINING, Trigger.RESET): Phase.RESET,
     (Phase.DRAINING, Trigger.FATAL): Phase.HALTED,
+    (Phase.HALTED, Trigger.POWER): Phase.RESET,
 }
 
 
@@ -50,8 +51,8 @@ def test_every_phase_has_a_row() -> None:
     assert set(TRANSITIONS) == set(Phase)
 
 
-def test_nothing_leaves_halted() -> None:
-    assert not TRANSITIONS[Phase.HALTED]
+def test_nothing_but_power_leaves_halted() -> None:
+    assert set(TRANSITIONS[Phase.HALTED]) == {Trigger.POWER}
 
 
 def test_a_device_begins_without_firmware() -> None:

@@ -28,14 +28,17 @@ class Hang(Action, frozen=True, kw_only=True):
     """Something that does not go on until a reset."""
 
     WORD: ClassVar[str] = "hang"
-    TEXT: ClassVar[str] = "it stops there until the rule is removed, or a reset"
+    TEXT: ClassVar[str] = "it does nothing until the rule is removed, or a reset"
 
 
 class Wedge(Action, frozen=True, kw_only=True):
     """A device that halts for good."""
 
     WORD: ClassVar[str] = "wedge"
-    TEXT: ClassVar[str] = "the device answers nothing; no reset helps while the rule is there"
+    TEXT: ClassVar[str] = (
+        "the device halts: sessions are lost, nobody attaches and no reset helps while the rule is"
+        " there"
+    )
 
 
 class Reset(Action, frozen=True, kw_only=True):
@@ -50,7 +53,8 @@ class Remove(Action, frozen=True, kw_only=True):
 
     WORD: ClassVar[str] = "remove"
     TEXT: ClassVar[str] = (
-        "the device is gone: clients are lost, nobody attaches while the rule is there"
+        "the device is pulled out: connections are closed, nobody attaches and no reset helps while"
+        " the rule is there"
     )
 
 
@@ -58,7 +62,10 @@ class DeviceLost(Action, frozen=True, kw_only=True):
     """A device that is lost until a reset."""
 
     WORD: ClassVar[str] = "lost"
-    TEXT: ClassVar[str] = "commands are answered DEVICE_LOST until a reset, or the rule is removed"
+    TEXT: ClassVar[str] = (
+        "sessions are lost, and commands of new ones are answered DEVICE_LOST until a reset, or the"
+        " rule is removed"
+    )
 
 
 class BadImage(Action, frozen=True, kw_only=True):

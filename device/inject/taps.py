@@ -1,0 +1,23 @@
+"""All taps of one device."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from device.inject.rounds import InjectedRounds
+from device.inject.whole import WholeDeviceTap
+
+if TYPE_CHECKING:
+    from device.core.device import Device
+    from firmware.inject import Injector, Tap
+
+
+def device_taps(device: Device, injector: Injector) -> tuple[Tap, ...]:
+    """Return the taps of a device for the points inside of it.
+
+    They share the places where they come in; a board puts each in while a rule wants its points.
+    After rules have changed the shell has to let the device work once: what a rule held back is let
+    go in the next round.
+    """
+    rounds = InjectedRounds(device, injector)
+    return (WholeDeviceTap(rounds),)
