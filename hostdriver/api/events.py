@@ -8,7 +8,8 @@ from hostdriver.api.event_structures import KernelTimestampData, KernelTimestamp
 from hostdriver.api.validation import check_device
 from hostdriver.core import counters, eventpools, eventwaits
 from hostdriver.core.failures import invalid_argument, invalid_synchronization_object
-from hostdriver.core.timeouts import INFINITE
+from hostdriver.core.slotmemory import REACHED
+from hostdriver.core.timeouts import INFINITE, timeout_left
 
 if TYPE_CHECKING:
     from hostdriver.api.context import Context
@@ -51,11 +52,13 @@ class EventBase:
 
     def host_signal(self) -> None:
         """Signal the event (zeEventHostSignal): every wait for it ends, wherever it waits."""
-        self._context.driver.glance(lambda state: eventwaits.signal(state, self.record))
+        if not self.record.direct.signal():
+            self._context.driver.glance(lambda state: eventwaits.signal(state, self.record))
 
     def host_reset(self) -> None:
         """Make the event not signalled (zeEventHostReset)."""
-        self._context.driver.glance(lambda state: eventwaits.reset(state, self.record))
+        if not self.record.direct.clear():
+            self._context.driver.glance(lambda state: eventwaits.reset(state, self.record))
 
     def query_status(self) -> None:
         """Do nothing when the event is signalled (zeEventQueryStatus).
@@ -63,6 +66,8 @@ class EventBase:
         Raises:
             ZeError: it is not (NOT_READY), or never will be (DEVICE_LOST).
         """
+        if self.record.direct.is_set():
+            return
         if self.record.storage is None and self._context.driver.glance(self._is_reached):
             return
         self._context.driver.run(
@@ -88,12 +93,16 @@ class EventBase:
             ZeError: time is up (NOT_READY); what would have signalled it failed, or the device is
                 gone (DEVICE_LOST).
         """
+        spent = self.record.direct.wait(timeout)
+        if spent == REACHED:
+            return
         # Spinning before an operation begins, not inside it, spares its way in and out.
-        look = self._is_reached if timeout < _MOMENT else self._is_reached_soon
+        look = self._is_reached if spent or timeout < _MOMENT else self._is_reached_soon
         if self.record.storage is None and self._context.driver.glance(look):
             return
+        left = timeout_left(timeout, spent)
         self._context.driver.run(
-            lambda state: eventwaits.synchronize(state, self.record, self._device, timeout)
+            lambda state: eventwaits.synchronize(state, self.record, self._device, left)
         )
 
     def query_kernel_timestamp(self) -> KernelTimestampResult:

@@ -8,8 +8,9 @@ from hostdriver.api.validation import check_flags
 from hostdriver.core import eventpools, eventwaits
 from hostdriver.core.events import Event
 from hostdriver.core.failures import null_pointer
+from hostdriver.core.slotmemory import REACHED
 from hostdriver.core.slots import take_slot
-from hostdriver.core.timeouts import INFINITE
+from hostdriver.core.timeouts import INFINITE, timeout_left
 from hostdriver.core.work_enums import FenceFlags
 
 if TYPE_CHECKING:
@@ -47,9 +48,11 @@ class Fence:
         Raises:
             ZeError: time is up (NOT_READY); the queue failed, or the device is gone (DEVICE_LOST).
         """
-        self._context.driver.run(
-            lambda state: eventwaits.synchronize(state, self.record, 0, timeout)
-        )
+        spent = self.record.direct.wait(timeout)
+        if spent == REACHED:
+            return
+        left = timeout_left(timeout, spent)
+        self._context.driver.run(lambda state: eventwaits.synchronize(state, self.record, 0, left))
 
     def query_status(self) -> None:
         """Do nothing when the fence is signalled (zeFenceQueryStatus).
@@ -57,11 +60,13 @@ class Fence:
         Raises:
             ZeError: it is not (NOT_READY), or never will be (DEVICE_LOST).
         """
-        self._context.driver.run(lambda state: eventwaits.check_done(state, self.record, 0))
+        if not self.record.direct.is_set():
+            self._context.driver.run(lambda state: eventwaits.check_done(state, self.record, 0))
 
     def reset(self) -> None:
         """Make the fence not signalled (zeFenceReset)."""
-        self._context.driver.glance(lambda state: eventwaits.reset(state, self.record))
+        if not self.record.direct.clear():
+            self._context.driver.glance(lambda state: eventwaits.reset(state, self.record))
 
 
 async def create_fence(state: DriverState, desc: FenceDesc | None) -> Event:
@@ -74,7 +79,8 @@ async def create_fence(state: DriverState, desc: FenceDesc | None) -> Event:
         raise null_pointer("desc")
     flags = check_flags(FenceFlags, desc.flags, "desc.flags")
     slot = await take_slot(state)
-    fence = Event(state.next_id(), slot, what="fence")
+    direct = slot.pool.memory.direct(slot.index)
+    fence = Event(state.next_id(), slot, what="fence", direct=direct)
     state.events[fence.id] = fence
     if flags & FenceFlags.SIGNALED:
         slot.pool.memory.signal(slot.index, 1)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
+from hostdriver.core.slotmemory import NO_SLOT
+
 if TYPE_CHECKING:
-    from hostdriver.core.slotmemory import SlotState
+    from hostdriver.core.slotmemory import DirectSlot, SlotState
     from hostdriver.runtime.slots import JoinedSlots
 
 
@@ -45,6 +47,11 @@ class ProgramSlots:
     def arm(self, slot: int, value: int) -> None:
         """Store the value that the last signal asked for will store, and no status."""
         self.here.arm(slot, value)
+
+    def direct(self, slot: int) -> DirectSlot:
+        """Return none: the program uses its slots itself."""
+        del slot
+        return NO_SLOT
 
     def spin(self, slot: int, value: int) -> bool:
         """Return False: the thread that serves all programs looks at nothing for a moment."""

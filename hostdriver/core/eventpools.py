@@ -11,6 +11,7 @@ from hostdriver.core.eventhandles import revoke
 from hostdriver.core.events import Event
 from hostdriver.core.failures import in_use, invalid_argument
 from hostdriver.core.results import Refusal, failed
+from hostdriver.core.slotmemory import NO_SLOT
 from hostdriver.core.slots import Slot, drop_pool, give_slot, make_pool, take_slot
 from hostdriver.core.slotwindows import close_window
 
@@ -192,6 +193,7 @@ async def make_event(state: DriverState, pool: EventPool, index: int) -> Event:
         is_counting=counting,
         expected=0 if counting else 1,
         keeps_times=pool.traits.keeps_times,
+        direct=NO_SLOT if counting else slot.pool.memory.direct(slot.index),
     )
     pool.events[index] = event
     state.events[event.id] = event
@@ -254,6 +256,7 @@ async def check_idle(state: DriverState, event: Event) -> None:
 
 def _forget(state: DriverState, event: Event) -> None:
     event.gone = True
+    event.direct.close()
     del state.events[event.id]
 
 

@@ -19,8 +19,10 @@ from firmware.abi.work import (
     WorkFlags,
 )
 from hostdriver.core.failures import invalid_argument, invalid_synchronization_object
+from hostdriver.core.slotmemory import NO_SLOT
 
 if TYPE_CHECKING:
+    from hostdriver.core.slotmemory import DirectSlot
     from hostdriver.core.slots import Slot
     from hostdriver.core.state import DriverState
 
@@ -94,14 +96,21 @@ class Event:
     """Whether what others ask for is expected too; who opened an event sees no later state."""
     what: str = "event"
     storage: Storage | None = None
-    waiters: int = 0
-    """Calls that wait for it."""
+    direct: DirectSlot = NO_SLOT
+    """Its slot, where it is set and seen without a question; given up when it ends."""
+    calls: int = 0
+    """Calls that wait for it by a question."""
     gone: bool = False
 
     @property
     def name(self) -> str:
         """What it is called in messages."""
         return f"{self.what} {self.id}"
+
+    @property
+    def waiters(self) -> int:
+        """Calls that wait for it."""
+        return self.calls + self.direct.waiters()
 
     def check(self) -> None:
         """Do nothing for an event that lives.

@@ -137,11 +137,11 @@ def _has_reached(slot: Slot, value: int, name: str) -> bool:
 async def _await_slot(event: Event, seconds: float | None) -> None:
     slot, value = event.slot, event.target_value()
     pool = slot.pool
-    event.waiters += 1
+    event.calls += 1
     try:
         waited = await WaitSlot(pool.home, pool.memory, slot.index, value, seconds)
     finally:
-        event.waiters -= 1
+        event.calls -= 1
     if waited.value >= value:
         return
     if waited.status:
@@ -160,7 +160,7 @@ async def _await_memory(
         source=storage.device_address,
         value=storage.completion_value,
     )
-    event.waiters += 1
+    event.calls += 1
     try:
         async with Borrowed(state, target) as lane:
             seqno = await run(target, lane, command)
@@ -171,7 +171,7 @@ async def _await_memory(
                 # The lane still waits: leaving like this ends it.
                 raise not_ready(f"{event.name} has not reached {storage.completion_value}")
     finally:
-        event.waiters -= 1
+        event.calls -= 1
 
 
 def _not_signalled(event: Event) -> Exception:

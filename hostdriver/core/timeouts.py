@@ -20,3 +20,8 @@ def seconds_of(nanoseconds: int) -> float | None:
     if not 0 <= nanoseconds <= INFINITE:
         raise invalid_argument(f"timeout is {nanoseconds}, which is no 64-bit number")
     return None if nanoseconds == INFINITE else nanoseconds / _NANOSECONDS
+
+
+def timeout_left(nanoseconds: int, spent: int) -> int:
+    """Return what is left of a time limit after so many nanoseconds."""
+    return nanoseconds if nanoseconds == INFINITE or not spent else max(0, nanoseconds - spent)

@@ -23,12 +23,13 @@ from firmware.abi.segment import (
     FENCE_VALUE,
     FenceSlot,
 )
-from firmware.link.errors import AttachError
+from firmware.link.errors import AttachError, LinkLost
 from firmware.link.linux import fence, futex_wake
 from firmware.link.segment import Segment
 from firmware.link.waiting import WordWait
 from hostdriver.core.questions import Waited
 from hostdriver.core.slotmemory import SlotState
+from hostdriver.runtime.directslots import direct_slot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from firmware.link.ends import HostEnd
     from firmware.link.notify import Doorbells
     from firmware.link.waiting import Waiter
+    from hostdriver.core.slotmemory import DirectSlot
 
 _SIZE = FenceSlot.SIZE
 
@@ -47,7 +49,18 @@ class JoinedSlots:
     Owner: `JoinedPools`. Any thread may use it until it is closed.
     """
 
-    __slots__ = ("_doorbells", "_fence", "_segment", "_u32", "_u64", "_waiter", "_wake")
+    __slots__ = (
+        "_check",
+        "_direct",
+        "_doorbells",
+        "_fence",
+        "_lost",
+        "_segment",
+        "_u32",
+        "_u64",
+        "_waiter",
+        "_wake",
+    )
 
     def __init__(
         self,
@@ -55,10 +68,23 @@ class JoinedSlots:
         waiter: Waiter,
         doorbells: Doorbells,
         *,
+        check: Callable[[], None] = lambda: None,
         wake: Callable[[int], int] = futex_wake,
         fence: Callable[[], None] = fence,
     ) -> None:
-        """Use the slots in `segment`; `wake` and `fence` are what tests replace."""
+        """Use the slots in `segment`.
+
+        Args:
+            segment: the slots.
+            waiter: how they are waited for.
+            doorbells: how the device is told.
+            check: raises LinkLost when the device is gone.
+            wake: what tests replace.
+            fence: what tests replace.
+        """
+        self._check = check
+        self._lost: LinkLost | None = None
+        self._direct: dict[int, DirectSlot] = {}
         self._segment = segment
         self._u32 = segment.words.u32
         self._u64 = segment.words.u64
@@ -108,6 +134,8 @@ class JoinedSlots:
         Raises:
             LinkLost: the device is gone.
         """
+        if self._lost is not None:
+            raise self._lost
         at = slot * _SIZE
         with contextlib.suppress(TimeoutError):
             self._waiter.wait(_wait_for(slot, value), timeout_seconds)
@@ -119,8 +147,29 @@ class JoinedSlots:
         """Look at a slot for a moment (see `SlotMemory`)."""
         return self._waiter.spin(_wait_for(slot, value))
 
+    def direct(self, slot: int) -> DirectSlot:
+        """Return a slot for what sets and sees it without a question (see `SlotMemory`)."""
+        before = self._direct.pop(slot, None)
+        if before is not None:
+            before.close()
+        made = direct_slot(self, self._segment, slot, self._waiter, self._doorbells.nudge)
+        self._direct[slot] = made
+        return made
+
+    def is_alive(self) -> bool:
+        """Return whether the device is there; once it was not, every wait raises LinkLost."""
+        try:
+            self._check()
+        except LinkLost as error:
+            self._lost = error
+            return False
+        return True
+
     def close(self) -> None:
         """Unmap the slots."""
+        for direct in self._direct.values():
+            direct.close()
+        self._direct.clear()
         self._segment.close()
 
     def _tell(self, slot: int) -> None:
@@ -165,7 +214,10 @@ class JoinedPools:
             segment = Segment.adopt(descriptor, size)
         except AttachError as error:
             return str(error)
-        slots = JoinedSlots(segment, self._end.waiter_of(segment), self._end.doorbells)
+        end = self._end
+        slots = JoinedSlots(
+            segment, end.waiter_of(segment), end.doorbells, check=end.liveness.check
+        )
         with self._lock:
             self._pools.add(slots)
         return slots

@@ -6,6 +6,7 @@ The limits do the same with bare words: two processes in C that spin, and two ev
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ from tests.harness.event_program import SHARED, EventProgram, event_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from scripts.benchmarks.stand import Processors
 
 ROUNDS = 9
 AWAKE = 300
@@ -35,6 +38,12 @@ class Partner:
         self._program = program
         self._ping, self._pong = (pool.event_create(ze.EventDesc(index)) for index in range(2))
         program.do("open", pool.get_ipc_handle().hex())
+
+    def apart(self, pair: Processors) -> None:
+        """Keep both sides on a processor each, as the limits are, now that both know of two."""
+        if pair.client >= 0:
+            os.sched_setaffinity(0, {pair.client})
+            os.sched_setaffinity(self._program.process.pid, {pair.device})
 
     def round_trips(self, count: int, pause: float = 0.0) -> float:
         """Return the median of so many round trips, in microseconds, each after a pause."""
@@ -86,6 +95,7 @@ def run() -> list[Row]:
         ze.connect(device.path, start=None) as driver,
     ):
         partner = Partner(driver.create_context(), program)
+        partner.apart(pair)
         pause = round(PAUSE_SECONDS * MICROSECONDS)
         return rows(
             (

@@ -183,6 +183,15 @@ class Actions:
             pong.host_signal()
         return "ok"
 
+    def ask(self, count: int) -> str:
+        """Signal event 0 so many times, each time when the last signal was answered."""
+        ping, pong = self.events[0], self.events[1]
+        for _ in range(count):
+            ping.host_signal()
+            pong.host_synchronize()
+            pong.host_reset()
+        return "ok"
+
     def sleepers(self, index: int) -> str:
         """Wait until a thread of another process sleeps on an event."""
         return self._await_sleepers(self.events[index])

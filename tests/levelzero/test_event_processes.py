@@ -119,6 +119,25 @@ def test_two_processes_answer_each_other(programs: tuple[EventProgram, EventProg
     assert one.end() == "ok"
 
 
+def test_programs_with_and_without_the_compiled_part_answer_each_other(
+    emulator: EmulatorProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with event_program(emulator.path) as one:
+        monkeypatch.setenv("EMUZERO_COMPILED", "0")
+        with event_program(emulator.path) as other:
+            assert one.do("open", other.do("make")) == "ok"
+            for signaller, waiter in ((one, other), (other, one)):
+                waiter.begin("wait", 2)
+                signaller.do("sleepers", 2)
+                signaller.do("signal", 2)
+                assert waiter.end() == "ok"
+                waiter.do("reset", 2)
+
+                waiter.begin("answer", 50)
+                assert signaller.do("ask", 50) == "ok"
+                assert waiter.end() == "ok"
+
+
 @pytest.mark.slow
 def test_a_wait_ends_when_the_emulator_is_killed(tmp_path_factory: pytest.TempPathFactory) -> None:
     with (

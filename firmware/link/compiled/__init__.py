@@ -1,0 +1,17 @@
+"""What the link does in C where that pays, built once a version into the user's cache.
+
+Nothing needs it: where no compiler is, or no header of this interpreter, Python does the same.
+"""
+
+from firmware.link.compiled.build import VARIABLE, BuildError, build, module_path
+from firmware.link.compiled.load import CompiledSlot, MakeSlot, compiled_slots
+
+__all__ = [
+    "VARIABLE",
+    "BuildError",
+    "CompiledSlot",
+    "MakeSlot",
+    "build",
+    "compiled_slots",
+    "module_path",
+]
