@@ -29,7 +29,7 @@ class Publisher:
         self._reports = reports
         self._cpu_count = cpu_count
         self._free_bytes = -1
-        self._errors = (False, 0)
+        self._errors = (0, 0)
 
     def everything(self) -> None:
         """Publish all registers of all clients: one came or went, or the phase changed."""
@@ -49,7 +49,7 @@ class Publisher:
 
     def changes(self) -> None:
         """Publish what may have changed since the last call."""
-        errors = (bool(self._memory.local.ecc.marked), self._memory.retired_frames)
+        errors = (self._memory.local.ecc.uncorrected, self._memory.retired_frames)
         if errors != self._errors:
             self._errors = errors
             self.everything()

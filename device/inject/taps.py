@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from device.inject.dma import DmaTap
+from device.inject.memory import AccessTap, AllocateTap
 from device.inject.rounds import InjectedRounds
 from device.inject.whole import WholeDeviceTap
 
@@ -20,4 +22,9 @@ def device_taps(device: Device, injector: Injector) -> tuple[Tap, ...]:
     go in the next round.
     """
     rounds = InjectedRounds(device, injector)
-    return (WholeDeviceTap(rounds),)
+    return (
+        WholeDeviceTap(rounds),
+        DmaTap(rounds),
+        AllocateTap(rounds),
+        AccessTap(rounds),
+    )

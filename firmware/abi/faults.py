@@ -31,6 +31,8 @@ class FaultReason(IntEnum):
     """The client's own page is gone, or not readable or writable any more."""
     FENCE_LOST = 9
     """The fence that the command waits for ended early; `detail` is its status."""
+    TRANSFER = 10
+    """The engine failed while it moved bytes; those before `va` were moved."""
 
 
 class FaultRecord(Record, size=64):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 from firmware.inject.chance import draw, draw_bits
 from firmware.inject.coverage import Coverage, PointCoverage
 from firmware.inject.errors import RuleError
-from firmware.inject.rule import FOREVER
+from firmware.inject.rule import FOREVER, address_range
 from firmware.inject.words import line_of
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class Hit(NamedTuple):
     site: Site
     bits: int
     """64 bits for what the action leaves open, such as which bit flips."""
+    address: int = -1
+    """First address of the site that the rule selects; -1: it selects by no address."""
 
 
 class RuleStatus(NamedTuple):
@@ -247,7 +249,18 @@ class Injector:
         self._recovering.add(point)
         number = sum(self._fired.values())
         bits = draw_bits(self.seed, f"{name}/{point}", armed.fired)
-        hit = Hit(number, self._clock(), name, point, occurrence, armed.rule.action, site, bits)
+        wanted = address_range(armed.rule.where.address)
+        hit = Hit(
+            number,
+            self._clock(),
+            name,
+            point,
+            occurrence,
+            armed.rule.action,
+            site,
+            bits,
+            max(site.address, wanted.start) if wanted else -1,
+        )
         if len(self._hits) < MOST_HITS:
             self._hits.append(hit)
         if self.on_hit is not None:

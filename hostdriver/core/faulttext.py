@@ -24,6 +24,7 @@ _REASONS: Final = {
     FaultReason.BAD_APERTURE: "the page-table entry points to memory that does not exist",
     FaultReason.MALFORMED_ENTRY: "the page-table entry is malformed",
     FaultReason.CLIENT_MEMORY: "the application's own page there is gone or protected",
+    FaultReason.TRANSFER: "the copy engine failed there; what comes before was moved",
     FaultReason.FENCE_LOST: "what it waits for will not be signalled: its own queue stopped",
 }
 _VERBS: Final = {

@@ -150,8 +150,10 @@ class Pair:
             device.check()
             statistics = device.statistics()
             held = held_by_device(statistics)
-            if held != Held() or statistics.free_bytes != free:
-                yield f"device {index}: {held} and {free - statistics.free_bytes:#x} bytes"
+            # Frames with errors are out of service for good, and nobody's.
+            kept = free - statistics.free_bytes - statistics.retired_bytes
+            if held != Held() or kept:
+                yield f"device {index}: {held} and {kept:#x} bytes"
         if self._world.memory.file_count:
             yield f"{self._world.memory.file_count} files of host memory"
 

@@ -65,7 +65,8 @@ class Scheduler:
         self._fences = Fences(self._notices)
         self._engines = CopyEngines(spec.copy_engines)
         self._executor = Executor(memory, spec, self._fences)
-        self._turns = Turns(memory, self._executor, self._fences, self._notices)
+        self.turns = Turns(memory, self._executor, self._fences, self._notices)
+        """Runs the turns of queues; for those who come in between."""
         self._alone = Quantum(spec.slice_commands * ALONE, ALONE_BYTES)
         self._quanta = {
             priority: Quantum(
@@ -128,7 +129,7 @@ class Scheduler:
             queue = self.current = line.popleft()
             quantum = self._alone if ready == 1 else self._quanta[queue.priority]
             before = queue.bytes_moved
-            outcome = self._turns.run(queue, now, quantum)
+            outcome = self.turns.run(queue, now, quantum)
             moved += queue.bytes_moved - before
             if outcome is DOORBELL:
                 queue.activity = IDLE
@@ -222,7 +223,7 @@ class Scheduler:
         return SchedulerStatistics(
             queue_count=len(self._queues),
             commands=self._past_commands + sum(queue.done for queue in self._queues),
-            batched=self._turns.batched,
+            batched=self.turns.batched,
             faults=self._past_faults + sum(queue.faults for queue in self._queues),
             chunks=self._chunk_count,
             turns=self._turn_count,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, Protocol, final
 
 from device.core.engine.arguments import bad_bytes
 from device.core.engine.batch import FEWEST, Batch, plan_batch
@@ -35,6 +35,22 @@ _NO_FLAGS: Final = WorkFlags.NONE
 _INTERRUPT: Final = int(WorkFlags.INTERRUPT)
 
 
+class Commands(Protocol):
+    """What runs decoded commands: the `Executor`, or what came in between."""
+
+    def cost(self, command: WorkCommand) -> int:
+        """Return the model time of a command in ticks."""
+        ...
+
+    def execute(self, queue: WorkQueue, command: WorkCommand) -> Job | None:
+        """Run a command; return what is left of it when it has to give way, else None.
+
+        Raises:
+            EngineFault: it cannot go on.
+        """
+        ...
+
+
 @final
 class Turns:
     """Runs queues, one turn at a time.
@@ -45,14 +61,15 @@ class Turns:
 
     __slots__ = (
         "_copies",
-        "_executor",
         "_fences",
         "_local",
         "_marked",
         "_notices",
         "_now",
+        "_singly",
         "_timed",
         "batched",
+        "executor",
     )
 
     def __init__(
@@ -60,14 +77,23 @@ class Turns:
     ) -> None:
         self._local = memory.local
         self._marked = memory.local.ecc.marked
-        self._executor = executor
+        self.executor: Commands = executor
+        """Runs commands; something may come in between that passes them on, and wants `singly`."""
         self._fences = fences
         self._copies = executor.copies
         self._now = 0
         self._notices = notices
         self._timed = executor.timed
+        self._singly = int(self._timed)
         self.batched = 0
         """Commands that were moved by batches."""
+
+    def singly(self, *, wanted: bool) -> None:
+        """Let every command go through the executor, one by one, or no more; askers are counted.
+
+        Else plain copies take shorter ways.
+        """
+        self._singly += 1 if wanted else -1
 
     def run(self, queue: WorkQueue, now: int, quantum: Quantum) -> Outcome:
         """Go on with a queue for one turn and publish what was done.
@@ -97,7 +123,7 @@ class Turns:
     def _go_on(self, queue: WorkQueue, command: WorkCommand) -> Outcome | None:
         """Resume the command in hand: at the end of its model time, or with what is left of it."""
         if queue.job is None:
-            return self._advance(queue, command, self._executor.execute(queue, command))
+            return self._advance(queue, command, self.executor.execute(queue, command))
         queue.clock = self._now
         return self._advance(queue, command, queue.job)
 
@@ -143,7 +169,7 @@ class Turns:
         self, queue: WorkQueue, entries: bytes, count: int, quantum: Quantum
     ) -> Outcome | None:
         """Run the fetched commands until one gives way or the turn's bytes are moved."""
-        if count >= FEWEST and not self._timed and not self._marked:
+        if count >= FEWEST and not self._singly and not self._marked:
             batch = plan_batch(queue.space, entries, quantum.bytes)
             if batch is not None:
                 return self._run_batch(queue, entries, batch)
@@ -183,7 +209,7 @@ class Turns:
         if (
             head == PLAIN_COPY
             and rest == PLAIN_REST
-            and not self._timed
+            and not self._singly
             and self._copies.copy_plain(queue.space, source, destination, size)
         ):
             queue.bytes_moved += size
@@ -195,10 +221,10 @@ class Turns:
         queue.command = command
         queue.started = queue.clock
         if self._timed:
-            queue.clock += self._executor.cost(command)
+            queue.clock += self.executor.cost(command)
             if queue.clock > self._now:
                 return Next.TIME
-        return self._advance(queue, command, self._executor.execute(queue, command))
+        return self._advance(queue, command, self.executor.execute(queue, command))
 
     def _advance(self, queue: WorkQueue, command: WorkCommand, job: Job | None) -> Outcome | None:
         """Take the next step of a command, or complete it."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from device.core.engine.queue import WorkQueue
     from device.core.engine.steps import Job
     from device.core.memory import MemoryController
+    from device.core.paging import AddressSpace
     from firmware.abi.work import FenceTimes, MemoryAdd, MemoryWait, MemoryWrite, TimestampWrite
 
 WORD_BYTES: Final = 8
@@ -114,7 +115,7 @@ class WordUnit:
         if space is not None:
             at = plain_address(space, operand.address, WORD_BYTES, READ_BIT)
             if at >= 0:
-                return int.from_bytes(self._local.read(at, WORD_BYTES), "little")
+                return int.from_bytes(self._read(space, operand.address, at), "little")
         found = bytearray(WORD_BYTES)
         into = Extents.through(FileWindow(memoryview(found)), 0, WORD_BYTES)
         try:
@@ -122,3 +123,15 @@ class WordUnit:
         except MemoryFault as error:
             raise engine_fault(self._memory, space, error) from error
         return int.from_bytes(found, "little")
+
+    def _read(self, space: AddressSpace, va: int, at: int) -> bytes:
+        """Load the word at VRAM address `at`, which is mapped at `va`.
+
+        Raises:
+            EngineFault: poison.
+        """
+        try:
+            return self._local.read(at, WORD_BYTES)
+        except MemoryFault as error:
+            error.va = va
+            raise engine_fault(self._memory, space, error) from error

@@ -18,7 +18,7 @@ from firmware.abi.ids import PAGE_SHIFT, PAGE_SIZE
 from firmware.abi.paging import Aperture
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from device.core.memory.extents import Extents
     from device.core.memory.traffic import Bank
@@ -62,6 +62,8 @@ class MemoryController:
         self.words = self.local.words
         self.array = self.local.array
         self.entries = self.local.entries
+        self.take_frames: Callable[[int, int], list[Run]] = self.frames.allocate
+        """Gives out frames (`BuddyAllocator.allocate`); something may come in between."""
         self._owners = self.local.owners
         self._marked = self.local.ecc.marked
         self._transfers = Transfers(self.local, Apertures(self.local, self.bus))
@@ -94,7 +96,7 @@ class MemoryController:
             DeviceError: OUT_OF_DEVICE_MEMORY (detail: free bytes); nothing changed.
         """
         count = (size_bytes + PAGE_SIZE - 1) >> PAGE_SHIFT
-        runs = self.frames.allocate(count, page_size >> PAGE_SHIFT)
+        runs = self.take_frames(count, page_size >> PAGE_SHIFT)
         self._owners.claim(runs, owner)
         return tuple(runs)
 
@@ -116,8 +118,7 @@ class MemoryController:
     def share(self, runs: Sequence[Run]) -> None:
         """Note that several processes may write these frames from now on.
 
-        Nobody gets them back unscrubbed then: their first owner may have lost its access before the
-        last store.
+        Nobody gets them back unscrubbed then: their first owner may not have been the last writer.
         """
         self._owners.disown(runs)
 
@@ -127,7 +128,7 @@ class MemoryController:
         Raises:
             DeviceError: OUT_OF_DEVICE_MEMORY; nothing changed.
         """
-        frame = self.frames.allocate(1)[0].first
+        frame = self.take_frames(1, 1)[0].first
         self._owners.claim_table(frame)
         self._tables += 1
         return frame << PAGE_SHIFT

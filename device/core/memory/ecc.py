@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from device.core.errors import InvariantError
 from firmware.abi.ids import PAGE_SHIFT, PAGE_SIZE
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 WORD: Final = 8
 """Bytes that one check code protects."""
+_WATCHED: Final = -1
+"""Among the marked frames while somebody watches: no frame, so that no access meets it."""
+
+
+def _nobody(address: int, size: int) -> None:
+    """Watch nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +44,8 @@ class Ecc:
     frame until the frame is freed, whatever is written there. Without ECC an injected error changes
     the data and nobody is told.
 
-    Invariants: `marked` holds exactly the frames with an error of either kind.
+    Invariants: `marked` holds exactly the frames with an error of either kind; and something else
+    while somebody watches, so that no access takes a way that does not look at errors.
     """
 
     def __init__(self, view: memoryview, *, enabled: bool) -> None:
@@ -44,8 +54,27 @@ class Ecc:
         self._weak: dict[int, set[int]] = {}
         self._poisoned = set[int]()
         self._corrected = self._uncorrected = 0
+        self._watch: Callable[[int, int], None] = _nobody
         self.marked = set[int]()
         """Frames with errors. Always the same set, so that others may hold on to it."""
+
+    @property
+    def uncorrected(self) -> int:
+        """Errors that poisoned a frame, since the device was made."""
+        return self._uncorrected
+
+    def watch(self, watch: Callable[[int, int], None]) -> None:
+        """Tell `watch` address and size of every access: before a read, when a write begins.
+
+        It may inject errors, which the read then meets, and retire frames. One watches at a time.
+        """
+        self._watch = watch
+        self.marked.add(_WATCHED)
+
+    def unwatch(self) -> None:
+        """Tell nobody any more."""
+        self._watch = _nobody
+        self.marked.discard(_WATCHED)
 
     def inject_correctable(self, address: int) -> bool:
         """Weaken the word at `address`; False: without ECC, its byte changed instead."""
@@ -68,8 +97,9 @@ class Ecc:
         self.marked.add(frame)
         return True
 
-    def poison_in(self, address: int, size: int) -> int | None:
-        """Return the first poisoned address of a range, or None."""
+    def before_read(self, address: int, size: int) -> int | None:
+        """Return the first poisoned address of a range that is going to be read, or None."""
+        self._watch(address, size)
         frames = [frame for frame in self._frames_in(address, size) if frame in self._poisoned]
         return max(min(frames) << PAGE_SHIFT, address) if frames else None
 
@@ -83,6 +113,8 @@ class Ecc:
                 covered = address <= word * WORD and (word + 1) * WORD <= address + size
                 self._corrected += not (writing and covered)
             self._settle(frame)
+        if writing:
+            self._watch(address, size)
 
     def freed(self, first: int, count: int) -> list[int]:
         """Forget poison in these frames, which are being freed; return those that had it."""
@@ -103,7 +135,7 @@ class Ecc:
 
     def check(self) -> None:
         """Raise InvariantError unless the marks tell exactly where errors are."""
-        if self.marked != self._poisoned | self._weak.keys():
+        if self.marked - {_WATCHED} != self._poisoned | self._weak.keys():
             raise InvariantError(f"ECC marks {sorted(self.marked)} differ from the errors")
         for frame, words in self._weak.items():
             if {word * WORD >> PAGE_SHIFT for word in words} != {frame}:

@@ -118,7 +118,7 @@ class Vram:
             outside = max(address, self.size)
             raise MemoryFault(FaultReason.BAD_APERTURE, Aperture.LOCAL, outside, access)
         if self._marked and not writing:
-            poisoned = self.ecc.poison_in(address, size)
+            poisoned = self.ecc.before_read(address, size)
             if poisoned is not None:
                 raise MemoryFault(FaultReason.POISON, Aperture.LOCAL, poisoned, Access.READ)
 

@@ -12,7 +12,7 @@ class Partial(Action, frozen=True, kw_only=True):
 
     WORD: ClassVar[str] = "partial"
     MAIN: ClassVar[str] = "size"
-    TEXT: ClassVar[str] = "the transfer stops behind this many bytes, and faults there"
+    TEXT: ClassVar[str] = "a transfer of more bytes stops behind this many, and faults there"
     size: int = 0
 
 
@@ -21,7 +21,7 @@ class Lose(Action, frozen=True, kw_only=True):
 
     WORD: ClassVar[str] = "lose"
     MAIN: ClassVar[str] = "size"
-    TEXT: ClassVar[str] = "the transfer stops behind this many bytes, and reports success"
+    TEXT: ClassVar[str] = "a transfer of more bytes stops behind this many, and reports success"
     size: int = 0
 
 
@@ -30,7 +30,9 @@ class WrongPage(Action, frozen=True, kw_only=True):
 
     WORD: ClassVar[str] = "wrong_page"
     MAIN: ClassVar[str] = "pages"
-    TEXT: ClassVar[str] = "the transfer writes this many pages further on, in the same memory"
+    TEXT: ClassVar[str] = (
+        "the transfer writes this many pages further on; it faults where nothing is mapped there"
+    )
     pages: int = 1
 
 

@@ -12,7 +12,7 @@ POINTS: Final = (
         "dma.transfer",
         Layer.DMA,
         Side.DEVICE,
-        "an engine moves bytes of a copy or fill",
+        "an engine begins a copy or fill; `address` is where it writes",
         (Partial, Lose, WrongPage, Delay),
         Partial(),
         ("device", "pid", "process", "ring", "opcode", "address", "size"),

@@ -445,6 +445,8 @@ enum emuzero_fault_reason {
     EMUZERO_FAULT_REASON_CLIENT_MEMORY = 0x8,
     /* The fence that the command waits for ended early; `detail` is its status. */
     EMUZERO_FAULT_REASON_FENCE_LOST = 0x9,
+    /* The engine failed while it moved bytes; those before `va` were moved. */
+    EMUZERO_FAULT_REASON_TRANSFER = 0xa,
 };
 
 /* What a handle names. */
