@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from firmware.link.programs import ProgramHost
+    from firmware.link.programs import FaultHost, ProgramHost
 
 SWITCH_INTERVAL_SECONDS: Final = 50e-6
 """How soon a copying thread gets the interpreter from the pump: with Python's 5 ms a 4 MiB chunk
@@ -72,6 +72,7 @@ class Emulator:
         "_clock",
         "_closed",
         "_config",
+        "_faults",
         "_listener",
         "_programs",
         "_start",
@@ -97,6 +98,7 @@ class Emulator:
         self._clock = clock
         self._closed = False
         self._programs: ProgramHost | None = None
+        self._faults: FaultHost | None = None
         self._start = clock()
         raise_descriptor_limit()
         with contextlib.ExitStack() as undo:
@@ -121,6 +123,11 @@ class Emulator:
         self._programs = host
         self.pump.serve_programs(host)
         self.server.serve_programs(host)
+
+    def serve_faults(self, host: FaultHost) -> None:
+        """Serve those who bring rules too; the emulator owns `host` from now on."""
+        self._faults = host
+        self.server.serve_faults(host)
 
     def now(self) -> int:
         """Return device time: nanoseconds since the emulator began."""
@@ -158,6 +165,8 @@ class Emulator:
             return
         self._closed = True
         self._remove_socket()
+        if self._faults is not None:
+            self._faults.close()
         if self._programs is not None:
             self._programs.close()
         self.pump.close()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from device.shell.hostmemory import HostMemory
     from device.shell.pump import Pump
     from firmware.link.handshake import Agreement
-    from firmware.link.programs import ProgramHost
+    from firmware.link.programs import FaultHost, ProgramHost
     from firmware.link.server import Greeting
 
 HELLO_SECONDS: Final = 5.0
@@ -61,6 +61,7 @@ class Server:
         "_attached",
         "_clock",
         "_devices",
+        "_faults",
         "_greeting",
         "_listener",
         "_memory",
@@ -86,6 +87,7 @@ class Server:
         self._clock = clock
         self._offer = Offer(device_count=len(self._devices))
         self._programs: ProgramHost | None = None
+        self._faults: FaultHost | None = None
         self._greeting: dict[trio.CancelScope, None] = {}
         """Connections in the handshake, the longest there first."""
         self._accepted = self._attached = self._refused = 0
@@ -97,6 +99,10 @@ class Server:
     def serve_programs(self, host: ProgramHost) -> None:
         """Hand C programs to `host`; without one they are refused."""
         self._programs = host
+
+    def serve_faults(self, host: FaultHost) -> None:
+        """Hand those who bring rules to `host`; without one they are refused."""
+        self._faults = host
 
     async def run(self) -> None:
         """Accept clients until cancelled."""
@@ -154,13 +160,15 @@ class Server:
         if isinstance(agreement, Welcome):
             refuse(connection, agreement)
             return False
+        if agreement.hello.purpose is Purpose.FAULTS:
+            return self._hand_over(connection, agreement, self._faults)
         try:
             plan = self._devices[agreement.hello.device_index].segment_plan
         except DeviceError as error:
             refuse(connection, refusal_of(error, self._offer))
             return False
         if agreement.hello.purpose is Purpose.PROGRAM:
-            return self._accept_program(connection, agreement)
+            return self._hand_over(connection, agreement, self._programs)
         try:
             attachment = Attachment(connection, plan.size)
         except (LinkError, OSError):
@@ -168,13 +176,18 @@ class Server:
             return False
         return self._attach(attachment, agreement, greeting.pid)
 
-    def _accept_program(self, connection: socket.socket, agreement: Agreement) -> bool:
-        """Begin the session of a C program; return whether it began."""
-        if self._programs is None:
+    def _hand_over(
+        self,
+        connection: socket.socket,
+        agreement: Agreement,
+        host: ProgramHost | FaultHost | None,
+    ) -> bool:
+        """Let a host serve a C program, or one who brings rules; return whether it does."""
+        if host is None:
             refuse(connection, self._offer.refuse(HandshakeStatus.NO_DEVICE))
             return False
         try:
-            self._programs.accept(connection, agreement)
+            host.accept(connection, agreement)
         except Refused as refused:
             refuse(connection, self._offer.refuse(refused.status, refused.detail))
             return False

@@ -50,6 +50,9 @@ class Purpose(IntEnum):
     PROGRAM = 2
     """A C program: the driver runs in the emulator and is called over a channel, whose descriptors
     (channel, doorbell eventfd, one segment for each device) come with the welcome."""
+    FAULTS = 3
+    """Adds rules of fault injection and asks what became of them: after the welcome, which brings
+    no descriptors, the socket carries lines of JSON. The device does not have to run for it."""
 
 
 class Hello(Record, size=128):

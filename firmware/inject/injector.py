@@ -115,8 +115,12 @@ class Injector:
         self._recovered: dict[str, int] = {}
         self._last_name = 0
 
-    def add(self, rule: Rule) -> str:
+    def add(self, rule: Rule, since: float | None = None) -> str:
         """Add a rule behind the others; return its name.
+
+        Args:
+            rule: what to add.
+            since: the time from which `after_seconds` and `before_seconds` count; None: now.
 
         Raises:
             RuleError: it cannot be carried out, or its name is taken; nothing changed.
@@ -126,7 +130,8 @@ class Injector:
         if name in self._armed:
             raise RuleError(f"there is a rule called {name!r} already: {self._line(name)}")
         points = frozenset(point.name for point in rule.points)
-        self._armed[name] = _Armed(rule, self._clock(), points, space=rule.when.space)
+        start = self._clock() if since is None else since
+        self._armed[name] = _Armed(rule, start, points, space=rule.when.space)
         return name
 
     def remove(self, name: str) -> RuleStatus:
@@ -194,22 +199,24 @@ class Injector:
 
     def coverage(self) -> Coverage:
         """Return what was reached, armed, fired and recovered, for each point there is."""
+        return Coverage.of(self.touched())
+
+    def touched(self) -> dict[str, PointCoverage]:
+        """Return the coverage of those points that were reached, or that a rule selects."""
         armed: dict[str, int] = {}
         for entry in self._armed.values():
             for point in entry.points:
                 armed[point] = armed.get(point, 0) + 1
-        return Coverage.of(
-            {
-                name: PointCoverage(
-                    name,
-                    self._reached.get(name, 0),
-                    armed.get(name, 0),
-                    self._fired.get(name, 0),
-                    self._recovered.get(name, 0),
-                )
-                for name in self._reached.keys() | armed.keys() | self._fired.keys()
-            }
-        )
+        return {
+            name: PointCoverage(
+                name,
+                self._reached.get(name, 0),
+                armed.get(name, 0),
+                self._fired.get(name, 0),
+                self._recovered.get(name, 0),
+            )
+            for name in self._reached.keys() | armed.keys() | self._fired.keys()
+        }
 
     def _decide(self, name: str, armed: _Armed, site: Site) -> bool:
         """Count a site that a rule selects, and return whether its trigger fires there."""

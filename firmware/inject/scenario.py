@@ -22,7 +22,7 @@ from firmware.inject.rule import Rule
 from firmware.inject.words import parse_rule, rule_of, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 _FORMATS: Final[dict[str, Callable[[bytes], object]]] = {
     ".toml": msgspec.toml.decode,
@@ -91,7 +91,7 @@ def parse_scenario(data: bytes, suffix: str) -> Scenario:
             rules.append(parse_rule(entry) if isinstance(entry, str) else rule_of(entry))
         except RuleError as error:
             raise RuleError(f"rule {number}: {error}") from error
-    _check_names(rules)
+    check_names(rules)
     return Scenario(rules=tuple(rules), seed=file.seed, expect=file.expect)
 
 
@@ -107,7 +107,12 @@ def scenario_json(scenario: Scenario) -> bytes:
     )
 
 
-def _check_names(rules: list[Rule]) -> None:
+def check_names(rules: Sequence[Rule]) -> None:
+    """Say whether rules that belong together call each other by the right names.
+
+    Raises:
+        RuleError: two have one name; one waits for a rule that is not there.
+    """
     names = [rule.name for rule in rules if rule.name]
     for name in names:
         if names.count(name) > 1:

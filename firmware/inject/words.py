@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import msgspec
@@ -84,9 +85,9 @@ def rule_of(words: Words) -> Rule:
 def words_of(rule: Rule) -> dict[str, Scalar]:
     """Return a rule as a flat table, without what is as it is by itself."""
     words: dict[str, Scalar] = {"point": rule.point, "action": rule.action.WORD}
-    required = {field.name for field in msgspec.structs.fields(type(rule.action)) if field.required}
+    required = {field.name for field in _fields(type(rule.action)) if field.required}
     for part in (rule.action, rule.where, rule.when):
-        for field in msgspec.structs.fields(type(part)):
+        for field in _fields(type(part)):
             value: Scalar | None = getattr(part, field.name)
             if value is not None and (field.name in required or value != field.default):
                 words[field.name] = value
@@ -103,6 +104,12 @@ def line_of(rule: Rule) -> str:
     first = f"{action}={_text(words.pop(main))}" if main and main in words else str(action)
     rest = [f"{key}={_text(value)}" for key, value in words.items()]
     return shlex.join([str(point), first, *rest])
+
+
+@cache
+def _fields(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    """Return the fields of a structure, which takes long to find out."""
+    return msgspec.structs.fields(kind)
 
 
 def _action_class(word: str) -> type[Action]:
@@ -124,7 +131,7 @@ def _make(kind: type[StructT], left: dict[str, Scalar]) -> StructT:
         RuleError: a word is not of its field's type; one that has to be there is missing.
     """
     values: dict[str, Scalar] = {}
-    for field in msgspec.structs.fields(kind):
+    for field in _fields(kind):
         if field.name in left:
             values[field.name] = _scalar(field.name, left.pop(field.name), _type_of(field))
     try:

@@ -6,7 +6,7 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Final
 
-from firmware.abi.handshake import Purpose, Welcome
+from firmware.abi.handshake import WELCOME_DESCRIPTORS, Purpose, Welcome
 from firmware.link.bells import EventfdBell, SocketBell
 from firmware.link.carrier import SocketCarrier
 from firmware.link.descriptors import Descriptors, receive_packet, send_packet
@@ -86,17 +86,47 @@ def attach_for(program: socket.socket, path: Path, hello: Hello) -> tuple[HostEn
     return _attach(connect_socket(path), hello, PATIENCE_SECONDS, (program.fileno(),))
 
 
+def open_talk(
+    path: Path, name: str, *, patience_seconds: float = PATIENCE_SECONDS
+) -> socket.socket:
+    """Return a socket over which the emulator at `path` is told rules of fault injection.
+
+    It carries lines (see `firmware.link.lines`) and waits for ever; it is the caller's.
+
+    Raises:
+        As `connect`.
+    """
+    connection = connect_socket(path)
+    with contextlib.ExitStack() as undo:
+        undo.callback(connection.close)
+        _check_owner(connection)
+        hello = say_hello(name, purpose=Purpose.FAULTS)
+        _, descriptors = _exchange(connection, hello, patience_seconds, (), expected=0)
+        descriptors.close()
+        undo.pop_all()
+    return connection
+
+
+def _check_owner(connection: socket.socket) -> None:
+    """Say whether the emulator belongs to this process's user.
+
+    Raises:
+        AttachError: it does not.
+    """
+    owner = peer_credentials(connection).uid
+    if owner != os.geteuid():
+        raise AttachError(
+            f"the emulator belongs to user {owner}, this process to user {os.geteuid()}"
+        )
+
+
 def _attach(
     connection: socket.socket, hello: Hello, patience_seconds: float, carried: tuple[int, ...]
 ) -> tuple[HostEnd, int]:
     """Return the end, and the descriptor of its segment, which is the caller's."""
     with contextlib.ExitStack() as undo:
         undo.callback(connection.close)
-        owner = peer_credentials(connection).uid
-        if owner != os.geteuid():
-            raise AttachError(
-                f"the emulator belongs to user {owner}, this process to user {os.geteuid()}"
-            )
+        _check_owner(connection)
         welcome, descriptors = _exchange(connection, hello, patience_seconds, carried)
         undo.callback(descriptors.close)
         segment = Segment.adopt(descriptors.peek(), welcome.segment_size)
@@ -141,7 +171,12 @@ def _attach(
 
 
 def _exchange(
-    connection: socket.socket, hello: Hello, patience_seconds: float, carried: tuple[int, ...]
+    connection: socket.socket,
+    hello: Hello,
+    patience_seconds: float,
+    carried: tuple[int, ...],
+    *,
+    expected: int = WELCOME_DESCRIPTORS,
 ) -> tuple[Welcome, Descriptors]:
     """Say hello and return the answer of a device that attaches us, with its descriptors."""
     connection.settimeout(patience_seconds)
@@ -162,7 +197,7 @@ def _exchange(
                 f"only {len(packet.descriptors)} descriptors of the welcome arrived: this process"
                 " is at its limit (RLIMIT_NOFILE)"
             )
-        welcome = read_welcome(packet.data, hello, len(packet.descriptors))
+        welcome = read_welcome(packet.data, hello, len(packet.descriptors), expected)
         undo.pop_all()
     return welcome, packet.descriptors
 

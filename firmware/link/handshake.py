@@ -134,13 +134,16 @@ def name_in(hello: Hello) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
-def read_welcome(packet: bytes, hello: Hello, descriptor_count: int) -> Welcome:
+def read_welcome(
+    packet: bytes, hello: Hello, descriptor_count: int, expected: int = WELCOME_DESCRIPTORS
+) -> Welcome:
     """Return the device's answer when it attaches the client.
 
     Args:
         packet: the answer.
         hello: what was said.
         descriptor_count: descriptors that came with it.
+        expected: as many have to come.
 
     Raises:
         Refused: the device says no.
@@ -162,10 +165,8 @@ def read_welcome(packet: bytes, hello: Hello, descriptor_count: int) -> Welcome:
             f"the device agreed to features {welcome.features:#x}, this driver offered"
             f" {hello.features:#x}"
         )
-    if descriptor_count != WELCOME_DESCRIPTORS:
-        raise AttachError(
-            f"{descriptor_count} of {WELCOME_DESCRIPTORS} descriptors came with the welcome"
-        )
+    if descriptor_count != expected:
+        raise AttachError(f"{descriptor_count} of {expected} descriptors came with the welcome")
     return welcome
 
 

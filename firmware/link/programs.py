@@ -1,7 +1,7 @@
 """What device and drivers of C programs are to each other inside one emulator.
 
 Neither knows the other's package: the device's shell offers `LocalDevices` and calls a
-`ProgramHost`, which the emulator's composer makes.
+`ProgramHost` and a `FaultHost`, which the emulator's composer makes.
 """
 
 from __future__ import annotations
@@ -83,4 +83,20 @@ class ProgramHost(Protocol):
 
     def close(self) -> None:
         """End all sessions."""
+        ...
+
+
+class FaultHost(Protocol):
+    """Where rules of fault injection come in. All calls come from the pump's thread."""
+
+    def accept(self, connection: socket.socket, agreement: Agreement) -> None:
+        """Serve who is at the other end of a socket, which belongs to the host then.
+
+        Raises:
+            LinkError, OSError: it cannot be served; the socket is still the caller's.
+        """
+        ...
+
+    def close(self) -> None:
+        """End all connections, and remove all rules."""
         ...

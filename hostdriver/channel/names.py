@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hostdriver.channel.seen import DeviceRecord
-    from hostdriver.channel.streamrows import StreamRows
 
 ThingT = TypeVar("ThingT")
 DEFAULT_CONTEXT: Final = 1
@@ -39,11 +38,9 @@ class Names:
     names nothing.
     """
 
-    __slots__ = ("_last", "_numbers", "_objects", "devices", "rows")
+    __slots__ = ("_last", "_numbers", "_objects", "devices")
 
-    def __init__(self, rows: StreamRows) -> None:
-        self.rows = rows
-        """Where the program's library sees what queues have to do."""
+    def __init__(self) -> None:
         self.devices: dict[int, DeviceRecord] = {}
         """Devices that the program sees, by number; set when it begins."""
         self._numbers: dict[int | None, int] = {}

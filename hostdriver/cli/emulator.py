@@ -1,28 +1,38 @@
 """The emulator in this process: the one module of the command line that knows the device.
 
-It composes specifications, the device's shell and the drivers of C programs, nothing else.
+It composes specifications, the device's shell, the drivers of C programs and the rules of fault
+injection, nothing else.
 Importing it brings trio and numpy along, so that only `emuzero serve` does.
 """
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import trio
 
 from device.core.spec import DeviceSpec, Profile, SpecError
+from device.inject import device_taps
 from device.shell.emulator import Emulator, EmulatorConfig
+from firmware.inject import Board, Injector, Scenario
 from hostdriver.channel.apart import DriverProcesses
 from hostdriver.channel.host import Programs
+from hostdriver.inject.control import Control
+from hostdriver.inject.desk import Desk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from firmware.abi.registers import DeviceStatus
+    from firmware.inject import Tap
     from hostdriver.channel.recorder import Recorder
+
+NANOSECONDS: Final = 1e9
+NO_RULES: Final = Scenario()
 
 
 class Powered(NamedTuple):
@@ -46,7 +56,7 @@ def make_spec(text: str, *, vram_size: int | None, profile: str | None) -> Devic
     return spec
 
 
-def serve(
+def serve(  # noqa: PLR0913 - one for each thing that the command line may say
     specs: tuple[DeviceSpec, ...],
     socket_path: Path,
     *,
@@ -55,27 +65,62 @@ def serve(
     ready: Callable[[tuple[Powered, ...]], None],
     recorder: Recorder | None = None,
     apart: bool = False,
+    scenario: Scenario = NO_RULES,
+    counts_all: bool = False,
 ) -> None:
     """Run an emulator until a signal, or on demand until nobody needs it; `ready` when it listens.
 
     A recorder is told what C programs do, and belongs to the emulator. With `apart` each C program
-    has its driver in a process of its own, of which no recorder hears.
+    has its driver in a process of its own, of which no recorder hears. The scenario's rules are in
+    from the start, and with `counts_all` every point is counted.
 
     Raises:
+        RuleError: a rule that cannot be carried out.
         AttachError: the socket cannot be bound.
         OSError: the system gives no memory or descriptors.
     """
     config = EmulatorConfig(specs=specs, socket_path=socket_path, image=image, on_demand=on_demand)
     emulator = Emulator(config)
-    if apart:
-        emulator.serve_programs(DriverProcesses(emulator.local, str(socket_path)))
-    else:
-        emulator.serve_programs(Programs(emulator.local, str(socket_path), recorder))
     try:
+        if apart:
+            emulator.serve_programs(DriverProcesses(emulator.local, str(socket_path)))
+        else:
+            emulator.serve_programs(Programs(emulator.local, str(socket_path), recorder))
+        take_rules(emulator, scenario, counts_all=counts_all)
         powered = tuple(Powered(device.spec, device.status) for device in emulator.devices)
         trio.run(partial(emulator.run, ready=partial(ready, powered)))
     finally:
         emulator.close()
 
 
-__all__ = ["DeviceSpec", "Powered", "SpecError", "make_spec", "serve"]
+def take_rules(emulator: Emulator, scenario: Scenario, *, counts_all: bool = False) -> Control:
+    """Have an emulator take rules, those of a scenario at once; return what others talk to.
+
+    Raises:
+        RuleError: a rule of the scenario cannot be carried out.
+        OSError: no descriptors left.
+    """
+
+    def clock() -> float:
+        return emulator.now() / NANOSECONDS
+
+    injector = Injector(clock, scenario.seed)
+    injector.counts_all = counts_all
+    board = Board(injector, _taps(emulator, injector))
+    desk = Desk(injector, board, clock, os.getpid())
+    control = Control(emulator.local, desk)
+    emulator.serve_faults(control)
+    # What a rule held back in a device goes on in its next round.
+    desk.on_change = lambda _: emulator.pump.work_soon()
+    for rule in scenario.rules:
+        desk.add(rule)
+    desk.update()
+    return control
+
+
+def _taps(emulator: Emulator, injector: Injector) -> tuple[Tap, ...]:
+    """Return all places of the emulator's process where an injection can act."""
+    return tuple(tap for device in emulator.devices for tap in device_taps(device, injector))
+
+
+__all__ = ["DeviceSpec", "Powered", "SpecError", "make_spec", "serve", "take_rules"]

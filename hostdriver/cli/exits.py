@@ -16,6 +16,8 @@ class Exit(IntEnum):
     """The command line or a file named on it is wrong."""
     NO_EMULATOR = 3
     """No emulator listens where one was expected."""
+    UNMET = 4
+    """A program ran under a scenario, and what the scenario expects did not come."""
     INTERRUPTED = 130
     """Ended by Ctrl-C."""
 

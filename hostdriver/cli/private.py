@@ -13,11 +13,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
+from firmware.inject import scenario_json
 from hostdriver.cli.exits import BadInput, CommandError
+from hostdriver.cli.faults.given import NOTHING, VARIABLES
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
     from types import FrameType
+
+    from hostdriver.cli.faults.given import Injection
 
 PASSED_ON: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 NOT_FOUND: Final = 127
@@ -38,15 +42,27 @@ class Record(NamedTuple):
 
 
 @contextlib.contextmanager
-def private_emulator(wanted: Mapping[str, object], record: Record | None = None) -> Generator[Path]:
+def private_emulator(
+    wanted: Mapping[str, object],
+    record: Record | None = None,
+    injection: Injection = NOTHING,
+) -> Generator[Path]:
     """Have an emulator, with those options that are not None, listen meanwhile; yield its socket.
+
+    What is injected is all that is: the environment says nothing to it any more.
 
     Raises:
         CommandError: it cannot run.
     """
     with tempfile.TemporaryDirectory(prefix="emuzero-run-") as folder:
         socket = Path(folder) / "emulator.sock"
-        with _serving(wanted, socket, record):
+        given = options_of(wanted)
+        if injection.is_any:
+            scenario = Path(folder) / "scenario.json"
+            scenario.write_bytes(scenario_json(injection.scenario))
+            given += ["--scenario", str(scenario)]
+            given += ["--count-points"] if injection.counts_all else []
+        with _serving(given, socket, record):
             yield socket
 
 
@@ -58,9 +74,9 @@ def options_of(wanted: Mapping[str, object]) -> list[str]:
 
 
 @contextlib.contextmanager
-def _serving(wanted: Mapping[str, object], socket: Path, record: Record | None) -> Generator[None]:
+def _serving(options: Sequence[str], socket: Path, record: Record | None) -> Generator[None]:
     ready, told = os.pipe()
-    given = options_of(wanted)
+    given = list(options)
     passed = [told]
     if record is not None:
         given += ["--record", record.what, "--record-fd", str(record.descriptor)]
@@ -74,6 +90,7 @@ def _serving(wanted: Mapping[str, object], socket: Path, record: Record | None) 
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             pass_fds=passed,
+            env={name: value for name, value in os.environ.items() if name not in VARIABLES},
             # Ctrl-C is the program's; the emulator ends when the program has.
             start_new_session=True,
         )

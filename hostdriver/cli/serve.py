@@ -22,6 +22,7 @@ from hostdriver.channel.recorder import Recorder
 from hostdriver.cli import emulator
 from hostdriver.cli.console import say, warn
 from hostdriver.cli.exits import BadInput, CommandError
+from hostdriver.cli.faults.given import fault_options, injection_of
 from hostdriver.cli.hostlimits import memory_limits
 from hostdriver.cli.options import DRIVER_OPTION, LOG_OPTION, device_options
 from hostdriver.cli.sizes import format_size
@@ -29,7 +30,7 @@ from hostdriver.cli.specfile import read_file, read_spec
 from hostdriver.runtime.discovery import find_socket
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Generator, Sequence
 
     from hostdriver.cli.emulator import DeviceSpec, Powered
 
@@ -38,7 +39,7 @@ EPILOG: Final = """\b
 Exit codes:
   0  told to end (SIGINT, SIGTERM), or the last client has left
   1  cannot run: the socket is taken, memory or descriptors ran out, a device halted
-  2  wrong command line, specification or image file
+  2  wrong command line, specification, image file or rule of --fault, --scenario, EMUZERO_FAULTS
 
 A firmware image that the devices refuse is no error: they stay in their boot state, which
 `emuzero status` shows with the reason."""
@@ -61,6 +62,7 @@ A firmware image that the devices refuse is no error: they stay in their boot st
 @click.option("--json", "as_json", is_flag=True, help="Say what runs as a JSON object.")
 @DRIVER_OPTION
 @LOG_OPTION
+@fault_options
 @click.option(
     "--record",
     type=click.Choice(list(_RECORDS)),
@@ -84,6 +86,10 @@ def command(  # noqa: PLR0913 - one for each option
     as_json: bool,
     driver: str | None,
     log: str | None,
+    fault: tuple[str, ...],
+    scenario: Path | None,
+    seed: int | None,
+    count_points: bool,
     record: str | None,
     record_fd: int | None,
 ) -> None:
@@ -100,6 +106,7 @@ def command(  # noqa: PLR0913 - one for each option
     apart = driver == "process"
     if apart and recorder is not None:
         raise BadInput("--record hears nothing of drivers in processes of their own")
+    injection = injection_of(fault, scenario, seed, counts_all=count_points)
     made = read_spec(spec, vram_size=vram, profile=profile)
     image = None if firmware is None else read_file(firmware)
     count = made.devices if devices is None else devices
@@ -118,7 +125,18 @@ def command(  # noqa: PLR0913 - one for each option
                 os.write(ready_fd, announcement.encode() + b"\n")
             os.close(ready_fd)
 
-    _run((made,) * count, path, image, ready, recorder, on_demand=on_demand, apart=apart)
+    with _explained(path):
+        emulator.serve(
+            (made,) * count,
+            path,
+            image=image,
+            on_demand=on_demand,
+            ready=ready,
+            recorder=recorder,
+            apart=apart,
+            scenario=injection.scenario,
+            counts_all=injection.counts_all,
+        )
 
 
 def describe(path: Path, powered: Sequence[Powered]) -> dict[str, object]:
@@ -214,26 +232,15 @@ def _why(device: Powered, image: bytes | None) -> str:
     return f"firmware image refused ({device.status.boot_error.name}): {reason.meaning}"
 
 
-def _run(
-    specs: tuple[DeviceSpec, ...],
-    path: Path,
-    image: bytes | None,
-    ready: Callable[[Sequence[Powered]], None],
-    recorder: Recorder | None,
-    *,
-    on_demand: bool,
-    apart: bool,
-) -> None:
+@contextlib.contextmanager
+def _explained(path: Path) -> Generator[None]:
+    """Say in words why an emulator at `path` cannot run.
+
+    Raises:
+        CommandError: it cannot.
+    """
     try:
-        emulator.serve(
-            specs,
-            path,
-            image=image,
-            on_demand=on_demand,
-            ready=ready,
-            recorder=recorder,
-            apart=apart,
-        )
+        yield
     except AttachError as error:
         raise CommandError(f"{_no_listening(path, error)}; --socket listens elsewhere") from error
     except OSError as error:

@@ -20,6 +20,7 @@ from device.core.spec import DeviceSpec
 from device.shell.emulator import Emulator, EmulatorConfig
 from hostdriver.channel.apart import DriverProcesses
 from hostdriver.channel.host import Programs
+from hostdriver.cli.emulator import NO_RULES, take_rules
 from tests.harness.children import Child, child, hear, say
 from tests.harness.socket_count import sent
 
@@ -146,6 +147,7 @@ async def _serve(config: EmulatorConfig, apart: bool) -> None:
     emulator = Emulator(config)
     host = (DriverProcesses if apart else Programs)(emulator.local, str(config.socket_path))
     emulator.serve_programs(host)
+    take_rules(emulator, NO_RULES)
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_answer, emulator, nursery.cancel_scope)

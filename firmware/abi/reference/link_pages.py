@@ -15,7 +15,6 @@ from firmware.abi.channel import (
     PlacesHeader,
     QuestionKind,
     SlotHeader,
-    StreamRow,
     Watching,
 )
 from firmware.abi.handshake import DescriptorNote, HandshakeStatus, Hello, Purpose, Welcome
@@ -254,7 +253,7 @@ LINK_PAGES: Final = (
         (
             *(_CHANNEL, ChannelHeader, SlotHeader, MessageKind, QuestionKind),
             *(PlacesHeader, Place, PlaceKind),
-            *(_APPENDS, AppendsHeader, AppendRecord, StreamRow),
+            *(_APPENDS, AppendsHeader, AppendRecord),
             *(_WATCHING, Watching, ArgumentNote, CallCounts),
         ),
     ),

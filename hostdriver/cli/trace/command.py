@@ -15,6 +15,7 @@ from hostdriver.cli.completion import complete_files, complete_functions
 from hostdriver.cli.console import say_aside
 from hostdriver.cli.environment import environment_for
 from hostdriver.cli.exits import BadInput, CommandError
+from hostdriver.cli.faults.given import fault_options, injection_of
 from hostdriver.cli.listener import Listener
 from hostdriver.cli.options import LOG_OPTION, device_options
 from hostdriver.cli.private import EXIT_CODES, Record, private_emulator, run_program
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from hostdriver.cli.faults.given import Injection
     from hostdriver.cli.trace.happenings import Happening
 
 BEHIND_DASHES: Final = "emuzero.behind_dashes"
@@ -95,6 +97,7 @@ class Show:
 )
 @device_options
 @LOG_OPTION
+@fault_options
 @click.option("--ring", is_flag=True, help="Show the binary commands that each call caused, too.")
 @click.option(
     "--filter",
@@ -120,6 +123,10 @@ def command(  # noqa: PLR0913 - one for each option
     spec: Path | None,
     profile: str | None,
     log: str | None,
+    fault: tuple[str, ...],
+    scenario: Path | None,
+    seed: int | None,
+    count_points: bool,
     ring: bool,
     filters: tuple[str, ...],
     as_json: bool,
@@ -145,12 +152,13 @@ def command(  # noqa: PLR0913 - one for each option
         "--profile": profile,
         "--log": log,
     }
+    injection = injection_of(fault, scenario, seed, counts_all=count_points)
     if output is not None:
         with _opened(output) as kept:
-            return _run(wanted, what, Record(kept.fileno(), "trace"))
+            return _run(wanted, what, Record(kept.fileno(), "trace"), injection)
     show = Show(say_aside, filters=filters, ring=ring, as_json=as_json)
     with Listener(show.tell) as listener:
-        code = _run(wanted, what, Record(listener.descriptor, "trace"))
+        code = _run(wanted, what, Record(listener.descriptor, "trace"), injection)
     if listener.problem:
         raise CommandError(listener.problem)
     if show.is_empty and not as_json:
@@ -158,8 +166,10 @@ def command(  # noqa: PLR0913 - one for each option
     return code
 
 
-def _run(wanted: Mapping[str, object], program: Sequence[str], record: Record) -> int:
-    with private_emulator(wanted, record) as socket:
+def _run(
+    wanted: Mapping[str, object], program: Sequence[str], record: Record, injection: Injection
+) -> int:
+    with private_emulator(wanted, record, injection) as socket:
         return run_program(program, {**os.environ, **environment_for(socket)})
 
 

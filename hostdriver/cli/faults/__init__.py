@@ -1,0 +1,3 @@
+"""Commands and options for fault injection."""
+
+__all__: list[str] = []
