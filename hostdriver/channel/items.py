@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import TYPE_CHECKING, Final, final
 
 if TYPE_CHECKING:
-    from struct import Struct
-
     from typing_extensions import Buffer
 
 ITEM: Final = 8
+_NUMBER: Final = Struct("<Q")
 
 
 @final
@@ -33,7 +33,12 @@ class Reader:
         Raises:
             MalformedMessageError: there is none.
         """
-        return int.from_bytes(self.raw(ITEM), "little")
+        start = self._position
+        if start + ITEM > len(self._data):
+            raise MalformedMessageError(f"{ITEM:#x} bytes at {start:#x} of the message")
+        self._position = start + ITEM
+        found: int = _NUMBER.unpack_from(self._data, start)[0]
+        return found
 
     def numbers(self, shape: Struct) -> tuple[int, ...]:
         """Return the next numbers; `shape` tells how they stand there, padding included.
@@ -42,9 +47,9 @@ class Reader:
             MalformedMessageError: there are fewer.
         """
         start = self._position
-        self._position += shape.size
-        if self._position > len(self._data):
+        if start + shape.size > len(self._data):
             raise MalformedMessageError(f"{shape.size:#x} bytes at {start:#x} of the message")
+        self._position = start + shape.size
         return shape.unpack_from(self._data, start)
 
     def raw(self, size: int) -> bytes:

@@ -76,7 +76,8 @@ class CommandList:
         self.parts.append(commands)
         self.size += len(commands)
         self.uses.update(uses)
-        self.events.update((event.id, event) for event in events)
+        for event in events:
+            self.events[event.id] = event
         if signal is not None and signal.is_counting:
             self.signals.append((self.size - WORK_COMMAND_SIZE, signal))
 

@@ -43,6 +43,7 @@ FIGURES = (
     Measured("event polled, not signalled", "poll", "load", _LOAD, 4),
     Measured("event waited for without time, signalled", "wait", "load", _LOAD, 4),
     Measured("fence polled, not signalled", "fence", "load", _LOAD, 4),
+    Measured("queue waited for without time, all done", "queue", "load", _LOAD, 4),
     Measured("handle got and put, 8 threads, for each pair", "handles", "counts", _COUNT, 3),
 )
 

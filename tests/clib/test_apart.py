@@ -64,7 +64,14 @@ def program_that_waits(
         ("memory", 0),
         *(
             pytest.param(name, faults, marks=pytest.mark.slow)
-            for name, faults in [("commands", 1), ("events", 0), ("threads", 0), ("forks", 0)]
+            for name, faults in [
+                ("commands", 1),
+                ("events", 0),
+                ("threads", 0),
+                ("forks", 0),
+                ("appending", 0),
+                ("queues", 0),
+            ]
         ),
     ],
 )

@@ -131,8 +131,10 @@ def _sync(names: Names, call: Arguments) -> Sync:
 
 
 def _events(names: Names, call: Arguments, count: str, array: str) -> tuple[Event, ...]:
+    if not call.number(count):
+        return ()
     given = call.numbers(array)
-    if call.number(count) and not given:
+    if not given:
         raise invalid_size(f"{count} is above zero and {array} is null")
     return tuple(_event(names, number or None) for number in given)
 

@@ -8,6 +8,7 @@
  *   poll COUNT         zeEventQueryStatus of an event that is not signalled
  *   wait COUNT         zeEventHostSynchronize with no time, of one that is
  *   fence COUNT        zeFenceQueryStatus
+ *   queue COUNT        zeCommandQueueSynchronize with no time, all done
  *   load COUNT         limit: a word behind a lock, loaded
  *   handles COUNT      zeMemGetIpcHandle and zeMemPutIpcHandle, each from 8 threads
  *   counts COUNT       limit: 64 bytes behind a lock copied, a count raised and lowered, likewise
@@ -24,6 +25,7 @@ static ze_context_handle_t the_context;
 static ze_device_handle_t the_device;
 static ze_event_handle_t not_signalled, signalled;
 static ze_fence_handle_t fence;
+static ze_command_queue_handle_t queue;
 static char *pointers[POINTERS];
 static char *sorted[POINTERS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -64,7 +66,6 @@ static void begin(void)
                                       ZE_EVENT_POOL_FLAG_HOST_VISIBLE, 2};
     ze_command_queue_desc_t queue_desc = {ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC};
     ze_fence_desc_t fence_desc = {ZE_STRUCTURE_TYPE_FENCE_DESC};
-    ze_command_queue_handle_t queue;
     ze_event_pool_handle_t pool;
 
     need(ZE_RESULT_SUCCESS, zeInit(0));
@@ -153,6 +154,12 @@ static void poll_fence(uint32_t number)
     need(ZE_RESULT_NOT_READY, zeFenceQueryStatus(fence));
 }
 
+static void look_at_queue(uint32_t number)
+{
+    (void)number;
+    need(ZE_RESULT_SUCCESS, zeCommandQueueSynchronize(queue, 0));
+}
+
 static __attribute__((noinline)) void load_word(uint32_t number)
 {
     (void)number;
@@ -237,7 +244,7 @@ int main(void)
         {"poll", poll_event, nanoseconds_each},           {"wait", wait_event, nanoseconds_each},
         {"fence", poll_fence, nanoseconds_each},          {"load", load_word, nanoseconds_each},
         {"handles", get_and_put, from_threads},           {"counts", count_up_and_down, from_threads},
-        {"calls", ask_driver, nanoseconds_each},
+        {"calls", ask_driver, nanoseconds_each},          {"queue", look_at_queue, nanoseconds_each},
     };
     char line[LINE];
     ze_ipc_mem_handle_t kept[THREADS];
