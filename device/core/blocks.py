@@ -13,6 +13,7 @@ from device.core.errors import InternalError
 from device.core.fencepools import FencePools
 from device.core.hardware import Hardware
 from device.core.ids import Ids
+from device.core.invalidations import Invalidations
 from device.core.mapping import Mapper
 from device.core.memory import MemoryController
 from device.core.queues import Queues
@@ -38,6 +39,7 @@ class Blocks:
     memory: MemoryController
     scheduler: Scheduler
     acknowledgements: Acknowledgements
+    invalidations: Invalidations
     releases: Releases
     hardware: Hardware
     sessions: Sessions
@@ -68,8 +70,9 @@ class Blocks:
         )
         scheduler = Scheduler(memory, spec)
         store = ObjectStore(memory, ports.system_memory, configuration, ids)
-        spaces = Spaces(memory, scheduler, acknowledgements, configuration, ids)
-        mapper = Mapper(spaces, scheduler, acknowledgements)
+        invalidations = Invalidations(scheduler)
+        spaces = Spaces(memory, invalidations, acknowledgements, configuration, ids)
+        mapper = Mapper(spaces, invalidations, acknowledgements)
         exports = ExportTable(ports.tokens, memory, spaces, mapper, configuration, ids)
         queues = Queues(spaces, scheduler, acknowledgements, configuration, ids)
         fence_pools = FencePools(
@@ -88,4 +91,13 @@ class Blocks:
             reports=Reports(state, configuration, memory, scheduler, spaces, store, exports),
         )
         sessions = Sessions(state, hardware, acknowledgements)
-        return cls(state, memory, scheduler, acknowledgements, releases, hardware, sessions)
+        return cls(
+            state,
+            memory,
+            scheduler,
+            acknowledgements,
+            invalidations,
+            releases,
+            hardware,
+            sessions,
+        )

@@ -9,23 +9,34 @@ import numpy as np
 
 from device.core.acknowledge import AT_ONCE
 from device.core.errors import DeviceError
+from device.core.mappingchecks import (
+    OFFSET_MASK,
+    backings_of,
+    check_columns,
+    check_part,
+    check_parts,
+    check_rights,
+    misaligned,
+)
 from device.core.parts import columns_of, no_pieces, place
 from device.core.spaces import check_range
 from firmware.abi.control import InvalidateScope
-from firmware.abi.ids import PAGE_SIZE, VA_LIMIT, Rights
+from firmware.abi.ids import VA_LIMIT, Rights
 from firmware.abi.paging import RIGHTS_SHIFT
 from firmware.abi.status import Status
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from numpy.typing import NDArray
 
     from device.core.acknowledge import Acknowledgement, Acknowledgements
     from device.core.clients import Client
-    from device.core.engine import Scheduler
     from device.core.exports import Import
+    from device.core.invalidations import Invalidations
+    from device.core.paging import AddressSpace
     from device.core.spaces import Backing, ClientSpace, Spaces
 
-_OFFSET_MASK: Final = PAGE_SIZE - 1
 _FEW_RANGES: Final = 16
 """Up to so many ranges are invalidated one by one, more as the whole that they lie in."""
 
@@ -35,6 +46,10 @@ class Span(NamedTuple):
 
     va: int
     size: int
+
+
+def _unseen(space: AddressSpace, spans: Iterable[tuple[int, int]]) -> None:
+    """See nothing of what was written."""
 
 
 @final
@@ -47,11 +62,13 @@ class Mapper:
     """
 
     def __init__(
-        self, spaces: Spaces, scheduler: Scheduler, acknowledgements: Acknowledgements
+        self, spaces: Spaces, invalidations: Invalidations, acknowledgements: Acknowledgements
     ) -> None:
         self._spaces = spaces
-        self._scheduler = scheduler
+        self._invalidations = invalidations
         self._acknowledgements = acknowledgements
+        self.written: Callable[[AddressSpace, Iterable[tuple[int, int]]], None] = _unseen
+        """Told of ranges (va, size) of which entries were written: mapped, or with new rights."""
 
     def map(
         self,
@@ -70,8 +87,8 @@ class Mapper:
         """
         space = self._spaces.find(client, vmid)
         va, size = span
-        if (va | size | offset) & _OFFSET_MASK:
-            raise _misaligned(va, size, offset)
+        if (va | size | offset) & OFFSET_MASK:
+            raise misaligned(va, size, offset)
         check_range(va, size)
         backing: Backing | None
         if object_id:
@@ -83,7 +100,7 @@ class Mapper:
             raise DeviceError(Status.BAD_OBJECT, object_id)
         # A plain number: arithmetic on flags runs through Python code of `enum`.
         plain = int(rights)
-        _check_part(backing, va, offset + size, plain)
+        check_part(backing, va, offset + size, plain)
         bits = plain << RIGHTS_SHIFT
         if backing.entry:
             pages = space.space.tables.map_one(va, size, backing.entry + offset | bits)
@@ -94,6 +111,7 @@ class Mapper:
             entries = columns.entry | np.uint64(bits)
             pages = space.space.tables.map(columns.va, columns.size, entries)
         space.mappings.add(va, size, backing, offset)
+        self.written(space.space, (span,))
         return pages
 
     def map_list(self, client: Client, vmid: int, extents: NDArray[np.void]) -> int:
@@ -103,12 +121,12 @@ class Mapper:
             DeviceError: as `map`, for the first extent that is refused.
         """
         space = self._spaces.find(client, vmid)
-        _check_columns(extents["va"], extents["size_bytes"], extents["object_offset"])
+        check_columns(extents["va"], extents["size_bytes"], extents["object_offset"])
         ids = extents["object_id"]
-        backings = _backings_of(client, space, ids.tolist())
+        backings = backings_of(client, space, ids.tolist())
         # Null pages have no offsets.
         offset = np.where(ids == 0, np.uint64(0), extents["object_offset"])
-        _check_parts(backings, extents, offset)
+        check_parts(backings, extents, offset)
         va, sizes = extents["va"].tolist(), extents["size_bytes"].tolist()
         offsets = offset.tolist()
         pieces, counts = place(va, sizes, backings, offsets)
@@ -117,6 +135,7 @@ class Mapper:
             bits = np.repeat(bits, counts)
         pages = space.space.tables.map(pieces.va, pieces.size, pieces.entry | bits)
         space.mappings.add_many(va, sizes, backings, offsets)
+        self.written(space.space, zip(va, sizes, strict=True))
         return pages
 
     def unmap(self, client: Client, vmid: int, span: Span) -> tuple[int, Acknowledgement]:
@@ -135,7 +154,7 @@ class Mapper:
     ) -> tuple[int, Acknowledgement]:
         """Clear a list of ranges (columns of `RangeExtent`), as `unmap` does, all or none."""
         space = self._spaces.find(client, vmid)
-        _check_columns(ranges["va"], ranges["size_bytes"])
+        check_columns(ranges["va"], ranges["size_bytes"])
         return self.clear(space, _spans(ranges))
 
     def clear(self, space: ClientSpace, spans: list[Span]) -> tuple[int, Acknowledgement]:
@@ -160,11 +179,12 @@ class Mapper:
             DeviceError: as `unmap`; BAD_RIGHTS, NOT_MAPPED (detail: first such address).
         """
         space = self._spaces.find(client, vmid)
-        if (span.va | span.size) & _OFFSET_MASK:
-            raise _misaligned(*span)
+        if (span.va | span.size) & OFFSET_MASK:
+            raise misaligned(*span)
         check_range(*span)
-        _check_rights(space, span, int(rights))
+        check_rights(space, span, int(rights))
         pages = space.space.tables.protect(span.va, span.size, rights)
+        self.written(space.space, (span,))
         return pages, self._forget(space, [span], unmapped=False)
 
     def protect_list(
@@ -176,13 +196,14 @@ class Mapper:
             DeviceError: as `protect`; OVERLAP when ranges overlap each other.
         """
         space = self._spaces.find(client, vmid)
-        _check_columns(ranges["va"], ranges["size_bytes"])
+        check_columns(ranges["va"], ranges["size_bytes"])
         spans = _spans(ranges)
         for span, rights in zip(spans, ranges["rights"].tolist(), strict=True):
-            _check_rights(space, span, rights)
+            check_rights(space, span, rights)
         pages = space.space.tables.protect_list(
             ranges["va"], ranges["size_bytes"], ranges["rights"].astype(np.uint64)
         )
+        self.written(space.space, spans)
         return pages, self._forget(space, spans, unmapped=False)
 
     def install(self, space: ClientSpace, opened: Import) -> int:
@@ -198,18 +219,21 @@ class Mapper:
         else:
             pages = space.space.tables.map(va + np.uint64(opened.va), size, entry | np.uint64(bits))
         space.mappings.add(opened.va, opened.size, opened, 0)
+        self.written(space.space, ((opened.va, opened.size),))
         return pages
 
     def _forget(self, space: ClientSpace, spans: list[Span], *, unmapped: bool) -> Acknowledgement:
         """Invalidate ranges; hold what was mapped there until no chunk in flight touches it."""
+        forget = self._invalidations.forget
         if len(spans) <= _FEW_RANGES:
             for va, size in spans:
-                space.space.invalidate(InvalidateScope.RANGE, va, size)
+                forget(space.space, InvalidateScope.RANGE, va, size)
         else:
-            space.space.invalidate(InvalidateScope.SPACE, 0, VA_LIMIT)
+            forget(space.space, InvalidateScope.SPACE, 0, VA_LIMIT)
         first = min(span.va for span in spans)
         end = max(span.va + span.size for span in spans)
-        quiet = self._scheduler.quiesced(space.vmid, first, end - first)
+        idle = self._invalidations.acknowledged(space.vmid, first, end - first)
+        quiet = idle()
         held: list[Backing] = []
         if unmapped:
             if not quiet:
@@ -218,7 +242,6 @@ class Mapper:
                 space.mappings.remove(va, size)
         if quiet:
             return AT_ONCE
-        idle = partial(self._scheduler.quiesced, space.vmid, first, end - first)
         for backing in held:
             backing.hold()
         return self._acknowledgements.wait(idle, partial(_drop, held))
@@ -229,69 +252,5 @@ def _drop(backings: list[Backing]) -> None:
         backing.drop()
 
 
-def _backings_of(client: Client, space: ClientSpace, ids: list[int]) -> list[Backing]:
-    """Return what stands behind object numbers, 0 for null pages; refuse the first unknown."""
-    find = client.objects.get
-    found = [find(number) if number else space.null for number in ids]
-    known: list[Backing] = [backing for backing in found if backing is not None]
-    if len(known) < len(found):
-        raise DeviceError(Status.BAD_OBJECT, ids[found.index(None)])
-    return known
-
-
-def _check_parts(
-    backings: list[Backing], extents: NDArray[np.void], offset: NDArray[np.uint64]
-) -> None:
-    """Check that each part lies in its backing and may have its rights; refuse the first."""
-    sizes = np.array([backing.size for backing in backings], np.uint64)
-    denied = np.array([backing.denied for backing in backings], np.uint32)
-    size: NDArray[np.uint64] = extents["size_bytes"]
-    # Written so that nothing wraps.
-    outside = (size > sizes) | (offset > sizes - size)
-    wrong = outside | ((extents["rights"] & denied) != 0)
-    if wrong.any():
-        first = int(np.argmax(wrong))
-        end = int(offset[first]) + int(size[first])
-        _check_part(backings[first], int(extents["va"][first]), end, int(extents["rights"][first]))
-
-
 def _spans(ranges: NDArray[np.void]) -> list[Span]:
     return list(map(Span, ranges["va"].tolist(), ranges["size_bytes"].tolist()))
-
-
-def _check_part(backing: Backing, va: int, end: int, rights: int) -> None:
-    """Check that a part which ends at byte `end` of a backing can be mapped with these rights."""
-    if end > backing.size:
-        raise DeviceError(Status.BAD_RANGE, va, backing.size)
-    if rights & backing.denied:
-        raise DeviceError(Status.BAD_RIGHTS, va, rights & ~backing.denied)
-
-
-def _check_rights(space: ClientSpace, span: Span, rights: int) -> None:
-    """Check that everything mapped in a range may have these rights."""
-    for piece in space.mappings.inside(span.va, span.size):
-        if rights & piece.backing.denied:
-            raise DeviceError(Status.BAD_RIGHTS, piece.start, rights & ~piece.backing.denied)
-
-
-def _misaligned(*values: int) -> DeviceError:
-    wrong = next(value for value in values if value & _OFFSET_MASK)
-    return DeviceError(Status.BAD_ALIGNMENT, wrong, PAGE_SIZE)
-
-
-def _check_columns(
-    va: NDArray[np.uint64], size: NDArray[np.uint64], offset: NDArray[np.uint64] | None = None
-) -> None:
-    """Check alignment and range of every extent; refuse the first that is wrong."""
-    joined = va | size if offset is None else va | size | offset
-    crooked = (joined & np.uint64(_OFFSET_MASK)) != 0
-    # Written so that nothing wraps.
-    limit = np.uint64(VA_LIMIT)
-    outside = (size == 0) | (va > limit) | (size > limit) | (limit - va < size)
-    wrong = crooked | outside
-    if not wrong.any():
-        return
-    first = int(np.argmax(wrong))
-    if crooked[first]:
-        raise _misaligned(*(int(c[first]) for c in (va, size, offset) if c is not None))
-    raise DeviceError(Status.BAD_RANGE, int(va[first]), VA_LIMIT)

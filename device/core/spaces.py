@@ -9,17 +9,20 @@ from device.core.exports import Import
 from device.core.intervals import Intervals
 from device.core.objects import MemoryObject, NullPages
 from device.core.paging import AddressSpace
+from device.core.paging.walks import Walks
 from firmware.abi.control import InvalidateScope
 from firmware.abi.ids import PAGE_SIZE, VA_LIMIT
 from firmware.abi.statistics import SpaceStatistics
 from firmware.abi.status import Status
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from device.core.acknowledge import Acknowledgement, Acknowledgements
     from device.core.clients import Client
     from device.core.configuration import Configuration
-    from device.core.engine import Scheduler
     from device.core.ids import Ids
+    from device.core.invalidations import Invalidations
     from device.core.memory import MemoryController
     from firmware.abi.control import TranslationExtent
 
@@ -75,16 +78,18 @@ class Spaces:
     def __init__(
         self,
         memory: MemoryController,
-        scheduler: Scheduler,
+        invalidations: Invalidations,
         acknowledgements: Acknowledgements,
         configuration: Configuration,
         ids: Ids,
     ) -> None:
         self._memory = memory
-        self._scheduler = scheduler
+        self._invalidations = invalidations
         self._acknowledgements = acknowledgements
         self._configuration = configuration
         self._ids = ids
+        self.walks = Walks()
+        """How all spaces look addresses up."""
         self.past_hits = self.past_misses = self.past_invalidations = 0
         """What the TLBs of destroyed spaces counted."""
 
@@ -98,7 +103,9 @@ class Spaces:
         if len(client.spaces) >= spec.max_spaces:
             raise DeviceError(Status.LIMIT, spec.max_spaces)
         vmid = next(self._ids.spaces)
-        made = ClientSpace(AddressSpace(vmid, client.client_id, self._memory, spec))
+        space = AddressSpace(vmid, client.client_id, self._memory, spec)
+        space.walks = self.walks
+        made = ClientSpace(space)
         client.spaces[vmid] = made
         return made
 
@@ -167,10 +174,13 @@ class Spaces:
         elif scope is not InvalidateScope.RANGE:
             va, size = 0, VA_LIMIT
         check_range(va, size)
-        forgotten = sum(space.space.invalidate(scope, va, size) for space in spaces)
-        vmids = [space.vmid for space in spaces]
+        forgotten = 0
+        questions: list[Callable[[], bool]] = []
+        for space in spaces:
+            forgotten += self._invalidations.forget(space.space, scope, va, size)
+            questions.append(self._invalidations.acknowledged(space.vmid, va, size))
         return forgotten, self._acknowledgements.wait(
-            lambda: all(self._scheduler.quiesced(number, va, size) for number in vmids)
+            lambda: all(question() for question in questions)
         )
 
 

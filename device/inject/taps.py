@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from device.inject.dma import DmaTap
+from device.inject.entries import EntryTap
+from device.inject.invalidations import InvalidateTap
 from device.inject.memory import AccessTap, AllocateTap
 from device.inject.rounds import InjectedRounds
+from device.inject.walks import WalkTap
 from device.inject.whole import WholeDeviceTap
 
 if TYPE_CHECKING:
@@ -25,6 +28,9 @@ def device_taps(device: Device, injector: Injector) -> tuple[Tap, ...]:
     return (
         WholeDeviceTap(rounds),
         DmaTap(rounds),
+        EntryTap(rounds),
+        WalkTap(rounds),
+        InvalidateTap(rounds),
         AllocateTap(rounds),
         AccessTap(rounds),
     )

@@ -46,3 +46,5 @@ class Point(NamedTuple):
     """What a sweep does there."""
     selectors: tuple[str, ...] = ()
     """Fields of `Site` that are known there."""
+    fields: tuple[str, ...] = ()
+    """Fields that an action may name; empty: those of whatever comes."""

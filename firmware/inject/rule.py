@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from firmware.inject.actions import Action, Errno
+from firmware.inject.actions import Action, Errno, Flip, Set
 from firmware.inject.catalogue import matching
 from firmware.inject.errors import RuleError
 
@@ -110,6 +110,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if unknown:
                 known = ", ".join(point.selectors) or "nothing"
                 raise RuleError(f"{point.name} cannot be selected by {unknown[0]!r}; by {known}")
+            _check_field(point, self.action)
         address_range(self.where.address)
         _check_when(self.when)
         if isinstance(self.action, Errno) and not hasattr(errno, self.action.error):
@@ -162,6 +163,14 @@ def address_range(text: str) -> range:
     if not found or found.start < 0:
         raise RuleError(f"{text!r} is no address: expected 0x1000, 0x1000-0x1fff or 0x1000+0x1000")
     return found
+
+
+def _check_field(point: Point, action: Action) -> None:
+    if not isinstance(action, Flip | Set) or not point.fields or not action.field:
+        return
+    if action.field not in point.fields:
+        known = ", ".join(repr(field) for field in point.fields)
+        raise RuleError(f"{point.name} has no field {action.field!r}; it has {known}")
 
 
 def _check_when(when: When) -> None:

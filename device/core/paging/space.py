@@ -17,11 +17,10 @@ from device.core.paging.bits import (
     VALID,
 )
 from device.core.paging.extents import ExtentCollector
-from device.core.paging.large import LARGE_PAGES, translate_large
+from device.core.paging.large import LARGE_PAGES
 from device.core.paging.tables import PageTables
 from device.core.paging.tlb import Tlb, TlbStatistics
-from device.core.paging.walker import walk, walk_run
-from device.core.paging.wide import walk_many, walk_pages
+from device.core.paging.walks import Walks
 from firmware.abi.control import InvalidateScope
 from firmware.abi.faults import NO_LEVEL, FaultReason
 from firmware.abi.ids import PAGE_SHIFT, PAGE_SIZE, Access
@@ -70,7 +69,7 @@ class AddressSpace:
     never cached. A device reset destroys the space.
     """
 
-    __slots__ = ("_memory", "owner", "tables", "tlb", "vmid")
+    __slots__ = ("_memory", "owner", "tables", "tlb", "vmid", "walks")
 
     def __init__(self, vmid: int, owner: int, memory: MemoryController, spec: DeviceSpec) -> None:
         """Take a root table.
@@ -83,6 +82,7 @@ class AddressSpace:
         self.tlb = Tlb(spec.tlb_entries)
         self.tables = PageTables(memory, spec.page_sizes)
         self._memory = memory
+        self.walks = Walks()
 
     def translate_page(self, va: int, need: int) -> int:
         """Return the 4 KiB `Pte` of the page at `va`, which has all rights bits of `need`.
@@ -107,7 +107,7 @@ class AddressSpace:
         missed = np.flatnonzero(pages == 0)
         if len(missed):
             vpns = vpns[missed]
-            walked = walk_many(self._memory, self.tables.root, vpns)
+            walked = self.walks.many(self._memory, self.tables.root, vpns)
             pages[missed] = walked
             sound = walked != 0
             self.tlb.fill_many(vpns[sound], walked[sound])
@@ -138,7 +138,8 @@ class AddressSpace:
         if count <= FEW_PAGES:
             return Extents(None, self._translate_few(va, size, count, need), size, None)
         if count >= LARGE_PAGES:
-            page = translate_large(self._memory, self.tables.root, self.tlb, first_vpn, count, need)
+            root = self.tables.root
+            page = self.walks.large(self._memory, root, self.tlb, first_vpn, count, need)
             if page:
                 return Extents(None, [_extent(page, va, size)], size, None)
         collector = ExtentCollector(va, size)
@@ -189,7 +190,7 @@ class AddressSpace:
 
     def _walk_page(self, va: int, need: int) -> int:
         """Walk after a miss that was counted; cache what is sound, then look at the rights."""
-        found = walk(self._memory, self.tables.root, va)
+        found = self.walks.one(self._memory, self.tables.root, va)
         if found.fault is not None:
             raise EngineFault(found.fault, va, _access(need), found.level, found.entry)
         page = found.page
@@ -207,6 +208,7 @@ class AddressSpace:
         runs: list[tuple[int, int]] = []
         walked: list[int] = []
         walked_from = expected = hits = misses = 0
+        root = self.tables.root
         try:
             for vpn in range(first_vpn, stop_vpn):
                 place = vpn & mask
@@ -219,7 +221,7 @@ class AddressSpace:
                 else:
                     misses += 1
                     if vpn >= walked_from + len(walked):
-                        walked = walk_run(self._memory, self.tables.root, vpn, stop_vpn - vpn)
+                        walked = self.walks.run(self._memory, root, vpn, stop_vpn - vpn)
                         walked_from = vpn
                     if not walked or walked[vpn - walked_from] & need != need:
                         self._walk_page(max(va, vpn << PAGE_SHIFT), need)
@@ -243,7 +245,7 @@ class AddressSpace:
         if near == count and hit.all():
             pages = cached
         else:
-            pages, _ = walk_pages(self._memory, self.tables.root, vpn, count)
+            pages, _ = self.walks.pages(self._memory, self.tables.root, vpn, count)
             np.copyto(pages[:near], cached, where=hit)
         good = _first_lacking(pages, need | VALID)
         hits = int(np.count_nonzero(hit[:good]))

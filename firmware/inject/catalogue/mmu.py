@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from firmware.abi.paging import Pte
 from firmware.inject.actions import Drop, FailWalk, Flip, KeepStale
 from firmware.inject.point import Layer, Point, Side
 
@@ -14,10 +15,11 @@ POINTS: Final = (
         "mmu.entry",
         Layer.MMU,
         Side.DEVICE,
-        "page-table entries of a range were written",
+        "entries of a range were written: mapped, or with new rights; level 0 to 3",
         (Flip,),
         Flip(),
         _SELECTORS,
+        tuple(field.name for field in Pte.FIELDS),
     ),
     Point(
         "mmu.walk",
