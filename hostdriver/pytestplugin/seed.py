@@ -1,0 +1,55 @@
+"""The seed of all chance in a run: given, or drawn once and told."""
+
+from __future__ import annotations
+
+import random
+from typing import Final, Protocol
+
+import pytest
+
+
+class Node(Protocol):
+    """A worker of xdist as its controller has it."""
+
+    config: pytest.Config
+    workerinput: dict[str, object]
+    """What it is told; `workerinput` of its configuration."""
+
+
+SEED: Final = pytest.StashKey[int]()
+OPTION: Final = "emuzero_seed"
+_BITS: Final = 32
+
+
+def add_seed(parser: pytest.Parser) -> None:
+    """Let pytest know the option."""
+    parser.getgroup("emuzero").addoption(
+        "--emuzero-seed",
+        dest=OPTION,
+        help="seed of injected faults; by default another one in each run, which the header shows",
+    )
+
+
+def choose_seed(config: pytest.Config) -> None:
+    """Choose the run's seed; workers of xdist are told that of their controller.
+
+    Raises:
+        pytest.UsageError: the one given is no number.
+    """
+    told: dict[str, object] = getattr(config, "workerinput", {})
+    given: str | None = str(told[OPTION]) if OPTION in told else config.getoption(OPTION)
+    try:
+        seed = random.SystemRandom().getrandbits(_BITS) if given is None else int(given, 0)
+    except ValueError:
+        raise pytest.UsageError(f"--emuzero-seed={given}: expected a whole number") from None
+    config.stash[SEED] = seed
+
+
+def tell_worker(node: Node) -> None:
+    """Tell a worker of xdist the run's seed."""
+    node.workerinput[OPTION] = str(node.config.stash[SEED])
+
+
+def seed_of(config: pytest.Config) -> int:
+    """Return the run's seed."""
+    return config.stash[SEED]
