@@ -38,6 +38,7 @@ from firmware.abi.channel import (
     PlacesHeader,
     QuestionKind,
     SlotHeader,
+    StreamRow,
     Watching,
 )
 from firmware.abi.control import (
@@ -86,6 +87,7 @@ _PLAIN: Final[tuple[type[Record], ...]] = (
     Place,
     AppendsHeader,
     AppendRecord,
+    StreamRow,
     CallCounts,
     TraceHeader,
     TraceRecord,
@@ -192,6 +194,7 @@ CONSTANTS: Final = (
     *_constants(channel, "CHANNEL_NOTE"),
     *_constants(channel, "CHANNEL_APPENDS_OFFSET", "CHANNEL_APPENDS_SIZE"),
     *_constants(channel, "CHANNEL_LONGEST_APPEND", "CHANNEL_NO_APPEND"),
+    *_constants(channel, "CHANNEL_STREAMS_OFFSET", "CHANNEL_STREAMS"),
     *_constants(channel, "CHANNEL_COUNTS_OFFSET", "CHANNEL_COUNTS"),
     *_constants(trace, "TRACE_MAGIC", "TRACE_VERSION"),
     *_constants(segment, "SEGMENT_MAGIC"),

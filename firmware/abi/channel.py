@@ -16,6 +16,10 @@ Behind that table stands a ring of appends to command lists, with which nothing 
 whose results are therefore known: `AppendsHeader`, then `CHANNEL_APPENDS_SIZE` bytes. The library
 puts a record for each there instead of calling; the driver carries all of them out before it looks
 at a message that was posted behind them, so that it sees everything in the program's order.
+
+Last comes a row for each queue and immediate list, `StreamRow`, from which the library sees whether
+all is done that was handed over. Its `turn` is as that of the table of places; `target` may change
+while it stays the same.
 """
 
 from enum import IntEnum, IntFlag
@@ -52,6 +56,11 @@ CHANNEL_APPENDS_OFFSET: Final = CHANNEL_PLACES_OFFSET + 64 + CHANNEL_PLACES * 48
 """Where the ring of appends stands, behind the table of places with its header."""
 CHANNEL_APPENDS_SIZE: Final = 1 << 18
 """Bytes of the ring of appends, behind its header."""
+CHANNEL_STREAMS_OFFSET: Final = CHANNEL_APPENDS_OFFSET + 128 + CHANNEL_APPENDS_SIZE
+"""Where the rows of queues and immediate lists stand, behind the ring of appends."""
+CHANNEL_STREAMS: Final = 1 << 10
+"""Rows of queues and immediate lists, of which the first belongs to nobody; the library asks the
+driver about those that have none."""
 CHANNEL_LONGEST_APPEND: Final = 1 << 10
 """Bytes of the longest record, its header included; longer appends are calls."""
 CHANNEL_NO_APPEND: Final = 0xFFFF
@@ -203,6 +212,16 @@ class AppendRecord(Record, size=8):
 
     size: int = wire(U32, "Bytes, this header included.")
     function: int = wire(U32, "Function number, or `CHANNEL_NO_APPEND`.")
+
+
+class StreamRow(Record, size=64):
+    """What the library may look at of a queue or an immediate list."""
+
+    turn: int = wire(U64, "Odd while the driver changes the row.")
+    target: int = wire(U64, "Value of the ring's `completed` when all is done.")
+    ring: int = wire(U64, "Where the `RingHeader` stands in the segment of the device.")
+    device: int = wire(U32, "Number of the device.")
+    is_known: int = wire(U32, "1 while the row says all; 0: ask the driver.")
 
 
 class CallCounts(Record, size=32):

@@ -27,7 +27,7 @@ Value: TypeAlias = "Item | list[Item] | None"
 ItemT = TypeVar("ItemT", int, bytes, Structure)
 
 _EVENT: Final = Struct("<3Q")
-_LIST: Final = Struct("<2Q")
+_NOTED: Final = Struct("<2Q")
 MOST_ELEMENTS: Final = 1 << 13
 """Elements of one array: more do not fit a slot."""
 
@@ -93,10 +93,10 @@ class Arguments:
         if name in self.wanted:
             self.outputs[name] = _EVENT.pack(number, slot, counts)
 
-    def put_commands(self, name: str, number: int, most_pattern: int) -> None:
-        """Set a handle of a regular command list; `most_pattern` is in bytes."""
+    def put_noted(self, name: str, number: int, note: int) -> None:
+        """Set a handle of a list or queue, and what the library notes of it (see `Kind`)."""
         if name in self.wanted:
-            self.outputs[name] = _LIST.pack(number, most_pattern)
+            self.outputs[name] = _NOTED.pack(number, note)
 
     def put_list(self, count_name: str, array_name: str, items: Sequence[Item]) -> None:
         """Set a counted array in the interface's way: how many there are, or as many as fit."""
@@ -183,8 +183,8 @@ def _read_element(reader: Reader, param: ParamSpec, arguments: Arguments, index:
         case Kind.EVENT_OUT:
             number, _, _ = _EVENT.unpack(reader.raw(_EVENT.size))
             return int(number)
-        case Kind.LIST_OUT:
-            number, _ = _LIST.unpack(reader.raw(_LIST.size))
+        case Kind.LIST_OUT | Kind.STREAM_OUT:
+            number, _ = _NOTED.unpack(reader.raw(_NOTED.size))
             return int(number)
         case _:
             return reader.number()
@@ -261,8 +261,8 @@ def _unset(arguments: Arguments, param: ParamSpec) -> Item:
         return before
     if param.kind is Kind.EVENT_OUT:
         return bytes(_EVENT.size)
-    if param.kind is Kind.LIST_OUT:
-        return bytes(_LIST.size)
+    if param.kind in {Kind.LIST_OUT, Kind.STREAM_OUT}:
+        return bytes(_NOTED.size)
     if param.kind in {Kind.BLOB_OUT, Kind.BYTES_OUT}:
         return bytes(param.size)
     if param.kind is Kind.STRUCTURE_OUT:

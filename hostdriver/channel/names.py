@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hostdriver.channel.seen import DeviceRecord
+    from hostdriver.channel.streamrows import StreamRows
 
 ThingT = TypeVar("ThingT")
 DEFAULT_CONTEXT: Final = 1
@@ -38,9 +39,11 @@ class Names:
     names nothing.
     """
 
-    __slots__ = ("_last", "_numbers", "_objects", "devices")
+    __slots__ = ("_last", "_numbers", "_objects", "devices", "rows")
 
-    def __init__(self) -> None:
+    def __init__(self, rows: StreamRows) -> None:
+        self.rows = rows
+        """Where the program's library sees what queues have to do."""
         self.devices: dict[int, DeviceRecord] = {}
         """Devices that the program sees, by number; set when it begins."""
         self._numbers: dict[int | None, int] = {}

@@ -22,6 +22,7 @@ from hostdriver.channel.recorded import Recorded
 from hostdriver.channel.running import Ended, Running, abandon, beside, nonsense, outcome_of, step
 from hostdriver.channel.seen import devices_of
 from hostdriver.channel.specs import interface
+from hostdriver.channel.streamrows import StreamRows
 from hostdriver.channel.waits import Waits, complete, found_already
 from hostdriver.channel.watch import take_note
 from hostdriver.core.failures import unknown, unsupported_feature
@@ -105,7 +106,7 @@ class Session:
         self._waits = Waits()
         self.state: DriverState | None = None
         """What the driver knows of the program, once it has begun."""
-        self.names = Names()
+        self.names = Names(StreamRows(slots.words))
         """Handles that the program has."""
 
     @property

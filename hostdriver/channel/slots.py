@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from firmware.abi.channel import (
-    CHANNEL_APPENDS_OFFSET,
-    CHANNEL_APPENDS_SIZE,
     CHANNEL_COUNTS,
     CHANNEL_COUNTS_OFFSET,
     CHANNEL_SLOT_SIZE,
     CHANNEL_SLOTS,
     CHANNEL_SLOTS_OFFSET,
-    AppendsHeader,
+    CHANNEL_STREAMS,
+    CHANNEL_STREAMS_OFFSET,
     CallCounts,
     ChannelHeader,
     MessageKind,
     SlotHeader,
+    StreamRow,
     Watching,
 )
 from firmware.link.linux import fence, futex_wake
@@ -25,7 +25,7 @@ from hostdriver.channel.items import MalformedMessageError
 if TYPE_CHECKING:
     from firmware.link.segment import Segment
 
-CHANNEL_SIZE: Final = CHANNEL_APPENDS_OFFSET + AppendsHeader.SIZE + CHANNEL_APPENDS_SIZE
+CHANNEL_SIZE: Final = CHANNEL_STREAMS_OFFSET + CHANNEL_STREAMS * StreamRow.SIZE
 CAPACITY: Final = CHANNEL_SLOT_SIZE - SlotHeader.SIZE
 """Bytes of data that one message may have."""
 _POSTED: Final = next(field.offset for field in ChannelHeader.FIELDS if field.name == "posted")

@@ -65,6 +65,9 @@ class Kind(IntEnum):
     LIST_OUT = 22
     """A handle of a regular command list: its number, bytes of the longest pattern that a fill of
     its group takes."""
+    STREAM_OUT = 23
+    """A handle of a queue or immediate list: its number, the row that shows it in the channel (0:
+    the driver has to be asked)."""
 
 
 class FieldSpec(msgspec.Struct, frozen=True, array_like=True):

@@ -216,6 +216,11 @@ struct emuzero_appends_header *emuzero_appends(void)
     return (struct emuzero_appends_header *)(connection.channel + EMUZERO_CHANNEL_APPENDS_OFFSET);
 }
 
+const struct emuzero_stream_row *emuzero_stream_rows(void)
+{
+    return (const struct emuzero_stream_row *)(connection.channel + EMUZERO_CHANNEL_STREAMS_OFFSET);
+}
+
 bool emuzero_has_session(void)
 {
     return emuzero_is_connected() && !state->was_lost;

@@ -40,6 +40,9 @@ const uint8_t *emuzero_places(void);
 /* Return the ring of appends; its header comes first. */
 struct emuzero_appends_header *emuzero_appends(void);
 
+/* Return the rows of queues and immediate lists. */
+const struct emuzero_stream_row *emuzero_stream_rows(void);
+
 /* Return whether it has connected, and no call has found the emulator gone since. */
 bool emuzero_has_session(void);
 

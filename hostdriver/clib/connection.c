@@ -204,8 +204,8 @@ static uint8_t *map_sealed(int descriptor, size_t *size)
 static bool is_channel(const uint8_t *bytes, size_t size)
 {
     const struct emuzero_channel_header *header = (const void *)bytes;
-    size_t needed = EMUZERO_CHANNEL_APPENDS_OFFSET + sizeof(struct emuzero_appends_header) +
-                    EMUZERO_CHANNEL_APPENDS_SIZE;
+    size_t needed = EMUZERO_CHANNEL_STREAMS_OFFSET +
+                    EMUZERO_CHANNEL_STREAMS * sizeof(struct emuzero_stream_row);
 
     return size >= needed && header->magic == EMUZERO_CHANNEL_MAGIC &&
            header->slot_count == EMUZERO_CHANNEL_SLOTS &&

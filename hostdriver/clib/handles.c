@@ -19,6 +19,7 @@ typedef struct handle {
     emuzero_event event; /* for events and fences */
     _Atomic uint32_t most_pattern; /* of a regular list: what a fill takes; else 0 */
     _Atomic bool is_closed;        /* list that takes no commands */
+    _Atomic uint32_t row;          /* of a queue or immediate list: what shows its state, or 0 */
     struct handle *_Atomic next_by_address;
     struct handle *_Atomic next_by_number;
     struct handle *next_grave;
@@ -278,6 +279,27 @@ bool emuzero_list_of(const void *address, uint32_t *most_pattern)
         return false;
     *most_pattern = item->most_pattern;
     return *most_pattern && !item->is_closed;
+}
+
+void emuzero_set_stream(const void *address, uint32_t row)
+{
+    handle *item;
+
+    pthread_mutex_lock(&lock);
+    item = find(address, SIZE_MAX);
+    if (item != NULL)
+        item->row = row;
+    pthread_mutex_unlock(&lock);
+}
+
+bool emuzero_stream_of(const void *address, uint32_t type, uint32_t *row)
+{
+    const handle *item = look_up(address);
+
+    if (item == NULL || item->type != type)
+        return false;
+    *row = item->row;
+    return *row;
 }
 
 void emuzero_forget_slots(uint64_t address, uint64_t size)

@@ -40,6 +40,12 @@ void emuzero_open_list(const void *handle, bool is_open);
 /* Look up a live command list; false: it is none, or takes no commands, or is immediate. */
 bool emuzero_list_of(const void *handle, uint32_t *most_pattern);
 
+/* Say of a new queue or immediate list which row shows what it has to do; 0: none does. */
+void emuzero_set_stream(const void *handle, uint32_t row);
+
+/* Look up that row; false: it is no live handle of the type, or has none. */
+bool emuzero_stream_of(const void *handle, uint32_t type, uint32_t *row);
+
 /* Forget what is known of the events whose slots lie in memory that goes. Their handles may stay: the
  * events of an opened pool end with it. */
 void emuzero_forget_slots(uint64_t address, uint64_t size);

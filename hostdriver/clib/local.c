@@ -5,6 +5,7 @@
 #include "exports.h"
 #include "handles.h"
 #include "places.h"
+#include "streams.h"
 
 /* Look up the memory of a pointer in a call whose handle is a live context. */
 static emuzero_place_answer find(ze_context_handle_t context, const void *ptr,
@@ -150,4 +151,40 @@ bool emuzero_local_zeFenceHostSynchronize(ze_fence_handle_t fence, uint64_t time
                                           ze_result_t *result)
 {
     return look_before_wait(fence, EMUZERO_TYPE_ze_fence_handle_t, timeout, result);
+}
+
+/* Look whether all is done that was handed over to a queue or immediate list. */
+static bool look_before_stream(const void *handle, uint32_t type, uint64_t timeout,
+                               ze_result_t *result)
+{
+    static const char text[] = "it has commands that are not done";
+    uint32_t row;
+
+    if (!emuzero_may_answer() || !emuzero_stream_of(handle, type, &row))
+        return false;
+    switch (emuzero_look_at_stream(row)) {
+    case EMUZERO_STREAM_DONE:
+        *result = ZE_RESULT_SUCCESS;
+        return true;
+    case EMUZERO_STREAM_BUSY:
+        if (timeout)
+            return false;
+        emuzero_set_error_text(text, sizeof(text) - 1);
+        *result = ZE_RESULT_NOT_READY;
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool emuzero_local_zeCommandQueueSynchronize(ze_command_queue_handle_t queue, uint64_t timeout,
+                                             ze_result_t *result)
+{
+    return look_before_stream(queue, EMUZERO_TYPE_ze_command_queue_handle_t, timeout, result);
+}
+
+bool emuzero_local_zeCommandListHostSynchronize(ze_command_list_handle_t list, uint64_t timeout,
+                                                ze_result_t *result)
+{
+    return look_before_stream(list, EMUZERO_TYPE_ze_command_list_handle_t, timeout, result);
 }

@@ -25,5 +25,9 @@ bool emuzero_local_zeEventHostSynchronize(ze_event_handle_t event, uint64_t time
 bool emuzero_local_zeFenceQueryStatus(ze_fence_handle_t fence, ze_result_t *result);
 bool emuzero_local_zeFenceHostSynchronize(ze_fence_handle_t fence, uint64_t timeout,
                                           ze_result_t *result);
+bool emuzero_local_zeCommandQueueSynchronize(ze_command_queue_handle_t queue, uint64_t timeout,
+                                             ze_result_t *result);
+bool emuzero_local_zeCommandListHostSynchronize(ze_command_list_handle_t list, uint64_t timeout,
+                                                ze_result_t *result);
 
 #endif

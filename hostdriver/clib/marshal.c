@@ -285,14 +285,15 @@ static ze_result_t get_event(emuzero_slot *slot, const emuzero_param *param, voi
     return result;
 }
 
-/* Take the handle of a command list, which takes commands from now on. */
-static ze_result_t get_list(emuzero_slot *slot, const emuzero_param *param, void **into)
+/* Take a handle and a number of which the library makes use; `note` keeps it. */
+static ze_result_t get_noted(emuzero_slot *slot, const emuzero_param *param, void **into,
+                             void (*note)(const void *, uint32_t))
 {
     ze_result_t result = get_handles(slot, param, into, 1);
-    uint64_t most_pattern = emuzero_get(slot);
+    uint64_t number = emuzero_get(slot);
 
     if (result == ZE_RESULT_SUCCESS && !slot->overflow)
-        emuzero_set_list(*into, (uint32_t)most_pattern);
+        note(*into, (uint32_t)number);
     return result;
 }
 
@@ -314,7 +315,9 @@ static ze_result_t get_output(emuzero_slot *slot, const emuzero_param *param, vo
     case EMUZERO_KIND_EVENT_OUT:
         return get_event(slot, param, into);
     case EMUZERO_KIND_LIST_OUT:
-        return get_list(slot, param, into);
+        return get_noted(slot, param, into, emuzero_set_list);
+    case EMUZERO_KIND_STREAM_OUT:
+        return get_noted(slot, param, into, emuzero_set_stream);
     case EMUZERO_KIND_STRUCTURE_OUT:
     case EMUZERO_KIND_STRUCTURES_OUT:
         for (uint64_t index = 0; index < count; index++)

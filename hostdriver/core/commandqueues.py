@@ -82,6 +82,7 @@ async def hand_over(
     stream.refuse_failed()
     stream.issued += len(commands) // WORK_COMMAND_SIZE
     number = stream.issued
+    stream.show()
     if commands:
         stream.note_uses(number, uses)
         stream.backlog.append(memoryview(commands))

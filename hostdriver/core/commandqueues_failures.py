@@ -38,6 +38,7 @@ def stop_stream(state: DriverState, stream: Stream, error: ZeError, status: int)
 def _stop(state: DriverState, stream: Stream, error: ZeError, status: int) -> None:
     if stream.failure is None:
         stream.failure = error
+        stream.show()
     backlog = list(stream.backlog)
     stream.backlog.clear()
     if not backlog:

@@ -46,6 +46,7 @@ async def give_queue(state: DriverState, stream: Stream) -> QueueCreated | None:
                 return None
         else:
             stream.queue, stream.shift = queue, -stream.entered
+            stream.show()
             return queue
 
 
@@ -87,6 +88,7 @@ async def take_queue(stream: Stream) -> None:
         # They return at once: what they wait for is done. Their words must stay until then.
         await Pause()
     queue, stream.queue = stream.queue, None
+    stream.show()
     if queue is None:
         return
     try:

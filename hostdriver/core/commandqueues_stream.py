@@ -23,6 +23,14 @@ class WorkContext(Protocol):
     """Why work of it failed once, in words; empty while none did."""
 
 
+class Mirror(Protocol):
+    """Who wants to know what a stream has to do, without asking."""
+
+    def show(self, stream: Stream) -> None:
+        """Take over what was handed over, where, and whether the stream failed."""
+        ...
+
+
 class StreamPlan(NamedTuple):
     """What a stream is made for."""
 
@@ -71,6 +79,7 @@ class Stream:
     leaving: bool = False
     uses: dict[int, int] = field(default_factory=dict[int, int])
     """Last command that names an allocation, by the allocation's number."""
+    mirror: Mirror | None = None
 
     @property
     def device(self) -> int:
@@ -81,6 +90,11 @@ class Stream:
     def name(self) -> str:
         """What it is called in messages."""
         return f"{self.plan.what} {self.id}"
+
+    def show(self) -> None:
+        """Tell the mirror of a change; before a device queue goes, and before anything is done."""
+        if self.mirror is not None:
+            self.mirror.show(self)
 
     def refuse_failed(self) -> None:
         """Raise ZeError when the stream has stopped: the error that stopped it, in a new object."""

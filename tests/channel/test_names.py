@@ -1,14 +1,25 @@
 """Handles by number."""
 
+from collections.abc import Iterator
+
 import pytest
 
+from firmware.link.segment import Segment
 from hostdriver.channel.names import DEFAULT_CONTEXT, ContextRecord, Names
 from hostdriver.channel.seen import DeviceRecord
+from hostdriver.channel.slots import CHANNEL_SIZE
+from hostdriver.channel.streamrows import StreamRows
 from hostdriver.core.results import ZeError, ZeResult
 
 
-def test_a_number_is_never_used_again() -> None:
-    names = Names()
+@pytest.fixture(name="names")
+def make_names() -> Iterator[Names]:
+    segment = Segment.in_process(CHANNEL_SIZE)
+    yield Names(StreamRows(segment.words))
+    segment.close()
+
+
+def test_a_number_is_never_used_again(names: Names) -> None:
     first = names.add(ContextRecord((0,)))
     names.drop(ContextRecord, first)
 
@@ -18,8 +29,7 @@ def test_a_number_is_never_used_again() -> None:
     assert caught.value.result is ZeResult.ZE_RESULT_ERROR_INVALID_ARGUMENT
 
 
-def test_the_default_context_is_for_all_devices() -> None:
-    names = Names()
+def test_the_default_context_is_for_all_devices(names: Names) -> None:
     names.begin({number: DeviceRecord(number - 1) for number in (1, 2, 3)})
 
     assert names.need(ContextRecord, DEFAULT_CONTEXT).devices == (0, 1, 2)
@@ -27,8 +37,7 @@ def test_the_default_context_is_for_all_devices() -> None:
         names.drop_context(DEFAULT_CONTEXT)
 
 
-def test_a_handle_of_another_kind_is_none() -> None:
-    names = Names()
+def test_a_handle_of_another_kind_is_none(names: Names) -> None:
     number = names.add("a thing")
 
     assert names.find(str, number) == "a thing"
@@ -37,8 +46,7 @@ def test_a_handle_of_another_kind_is_none() -> None:
         names.find(ContextRecord, number)
 
 
-def test_devices_are_numbered_from_one() -> None:
-    names = Names()
+def test_devices_are_numbered_from_one(names: Names) -> None:
     names.begin({1: DeviceRecord(4)})
 
     assert names.device(1) == 4

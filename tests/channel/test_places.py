@@ -21,6 +21,7 @@ from hostdriver.channel.names import Names
 from hostdriver.channel.places import Places
 from hostdriver.channel.seen import devices_of
 from hostdriver.channel.slots import CHANNEL_SIZE
+from hostdriver.channel.streamrows import StreamRows
 from hostdriver.core.results import ZeError
 from hostdriver.core.state import DriverState
 from hostdriver.testing.pair import Pair, pair
@@ -48,7 +49,7 @@ class Follower:
     def __init__(self, world: Pair, segment: Segment) -> None:
         self.segment = segment
         self.state = world.driver.look(lambda state: state)
-        self.names = Names()
+        self.names = Names(StreamRows(segment.words))
         self.names.begin(devices_of(self.state))
         self.places = Places(segment)
         self.places.begin(self.state)

@@ -24,6 +24,7 @@ from hostdriver.channel.names import Names
 from hostdriver.channel.recorded import Recorded
 from hostdriver.channel.slots import CHANNEL_SIZE, Slots
 from hostdriver.channel.specs import interface
+from hostdriver.channel.streamrows import StreamRows
 from hostdriver.channel.work import ListRecord
 from hostdriver.core.results import ZeError
 from hostdriver.testing.pair import pair
@@ -51,7 +52,7 @@ class Program:
         self.segment = Segment.in_process(CHANNEL_SIZE)
         self.world = world
         self.state = world.driver.look(lambda state: state)
-        self.names = Names()
+        self.names = Names(StreamRows(self.segment.words))
         self.slots = Slots(self.segment, 1)
         self.recorded = Recorded(self.slots)
 

@@ -90,6 +90,14 @@ def test_cards_are_whole_devices_however_their_parts_are_seen(
         subprocess.run([program, "2", "2"], env=seen, check=True, timeout=60)
 
 
+@pytest.mark.parametrize("queues", [4, 1000])
+def test_whoever_is_told_that_a_queue_is_done_finds_it_so(
+    queues: int, compile_program: Compile, tmp_path: Path
+) -> None:
+    with emulator_process(tmp_path, spec=f"max_queues = {queues}") as own:
+        subprocess.run([compile_program("queues")], env=environment(own), check=True, timeout=60)
+
+
 def test_a_program_that_is_killed_leaves_nothing(
     compile_program: Compile, emulator: EmulatorProcess
 ) -> None:

@@ -15,6 +15,7 @@ from firmware.abi.channel import (
     PlacesHeader,
     QuestionKind,
     SlotHeader,
+    StreamRow,
     Watching,
 )
 from firmware.abi.handshake import DescriptorNote, HandshakeStatus, Hello, Purpose, Welcome
@@ -253,7 +254,7 @@ LINK_PAGES: Final = (
         (
             *(_CHANNEL, ChannelHeader, SlotHeader, MessageKind, QuestionKind),
             *(PlacesHeader, Place, PlaceKind),
-            *(_APPENDS, AppendsHeader, AppendRecord),
+            *(_APPENDS, AppendsHeader, AppendRecord, StreamRow),
             *(_WATCHING, Watching, ArgumentNote, CallCounts),
         ),
     ),

@@ -28,12 +28,15 @@ async def _create_queue(state: DriverState, names: Names, call: Arguments) -> No
     desc = descriptor(CommandQueueDesc, call.structure("desc"))
     device = names.device(call.handle("hDevice"))
     stream = await command_queue.create(state, context, device, desc)
-    call.put("phCommandQueue", names.add(QueueRecord(stream, desc)))
+    number = names.add(QueueRecord(stream, desc))
+    call.put_noted("phCommandQueue", number, names.rows.take(stream))
 
 
 async def _destroy_queue(state: DriverState, names: Names, call: Arguments) -> None:
     number = call.handle("hCommandQueue")
-    await command_queue.destroy(state, names.need(QueueRecord, number).stream)
+    stream = names.need(QueueRecord, number).stream
+    await command_queue.destroy(state, stream)
+    names.rows.give(stream)
     names.drop(QueueRecord, number)
 
 
@@ -71,7 +74,7 @@ async def _create_list(state: DriverState, names: Names, call: Arguments) -> Non
     index = names.device(device)
     target = command_list.create(state, context, index, desc)
     made = ListRecord(target, desc, device or 0, number or 0)
-    call.put_commands("phCommandList", names.add(made), _most_pattern(state, target))
+    call.put_noted("phCommandList", names.add(made), _most_pattern(state, target))
 
 
 def _most_pattern(state: DriverState, target: CommandList) -> int:
@@ -87,12 +90,15 @@ async def _create_immediate(state: DriverState, names: Names, call: Arguments) -
     what = "immediate command list"
     stream = await command_queue.create(state, context, names.device(device), desc, what)
     made = ListRecord(stream, desc, device or 0, number or 0)
-    call.put("phCommandList", names.add(made))
+    call.put_noted("phCommandList", names.add(made), names.rows.take(stream))
 
 
 async def _destroy_list(state: DriverState, names: Names, call: Arguments) -> None:
     number = call.handle("hCommandList")
-    await command_list.destroy(state, names.need(ListRecord, number).target)
+    target = names.need(ListRecord, number).target
+    await command_list.destroy(state, target)
+    if isinstance(target, Stream):
+        names.rows.give(target)
     names.drop(ListRecord, number)
 
 

@@ -59,6 +59,11 @@
 #define EMUZERO_CHANNEL_LONGEST_APPEND 0x400
 /* Function number of a record without a call: the next one begins at the start of the ring. */
 #define EMUZERO_CHANNEL_NO_APPEND 0xffff
+/* Where the rows of queues and immediate lists stand, behind the ring of appends. */
+#define EMUZERO_CHANNEL_STREAMS_OFFSET 0x7450c0
+/* Rows of queues and immediate lists, of which the first belongs to nobody; the library asks
+ * the driver about those that have none. */
+#define EMUZERO_CHANNEL_STREAMS 0x400
 /* Where the first `CallCounts` stands, one for each function number. */
 #define EMUZERO_CHANNEL_COUNTS_OFFSET 0x401000
 #define EMUZERO_CHANNEL_COUNTS 0x200 /* Functions that can be counted. */
@@ -858,6 +863,23 @@ struct emuzero_append_record {
 EMUZERO_SIZE_(emuzero_append_record, 8);
 EMUZERO_FIELD_(emuzero_append_record, size, 0x0);
 EMUZERO_FIELD_(emuzero_append_record, function, 0x4);
+
+/* What the library may look at of a queue or an immediate list. */
+struct emuzero_stream_row {
+    uint64_t turn; /* 0x00: Odd while the driver changes the row. */
+    uint64_t target; /* 0x08: Value of the ring's `completed` when all is done. */
+    uint64_t ring; /* 0x10: Where the `RingHeader` stands in the segment of the device. */
+    uint32_t device; /* 0x18: Number of the device. */
+    uint32_t is_known; /* 0x1c: 1 while the row says all; 0: ask the driver. */
+    uint8_t reserved_20[32]; /* 0x20: Reserved, must be zero. */
+};
+EMUZERO_SIZE_(emuzero_stream_row, 64);
+EMUZERO_FIELD_(emuzero_stream_row, turn, 0x0);
+EMUZERO_FIELD_(emuzero_stream_row, target, 0x8);
+EMUZERO_FIELD_(emuzero_stream_row, ring, 0x10);
+EMUZERO_FIELD_(emuzero_stream_row, device, 0x18);
+EMUZERO_FIELD_(emuzero_stream_row, is_known, 0x1c);
+EMUZERO_FIELD_(emuzero_stream_row, reserved_20, 0x20);
 
 /* Calls of one function; the program's threads add to it. */
 struct emuzero_call_counts {

@@ -641,7 +641,7 @@ static const emuzero_param params_zeCommandQueueCreate[] = {
     {EMUZERO_KIND_HANDLE, 0, 255, 3, 65535, 8}, /* hContext */
     {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
     {EMUZERO_KIND_STRUCTURE, 0, 255, 0, 31, 40}, /* desc */
-    {EMUZERO_KIND_HANDLE_OUT, 0, 255, 4, 65535, 8}, /* phCommandQueue */
+    {EMUZERO_KIND_STREAM_OUT, 0, 255, 4, 65535, 8}, /* phCommandQueue */
 };
 static const emuzero_param params_zeCommandQueueDestroy[] = {
     {EMUZERO_KIND_HANDLE, 1, 255, 4, 65535, 8}, /* hCommandQueue */
@@ -686,7 +686,7 @@ static const emuzero_param params_zeCommandListCreateImmediate[] = {
     {EMUZERO_KIND_HANDLE, 0, 255, 3, 65535, 8}, /* hContext */
     {EMUZERO_KIND_HANDLE, 0, 255, 2, 65535, 8}, /* hDevice */
     {EMUZERO_KIND_STRUCTURE, 0, 255, 0, 31, 40}, /* altdesc */
-    {EMUZERO_KIND_HANDLE_OUT, 0, 255, 5, 65535, 8}, /* phCommandList */
+    {EMUZERO_KIND_STREAM_OUT, 0, 255, 5, 65535, 8}, /* phCommandList */
 };
 static const emuzero_param params_zeCommandListDestroy[] = {
     {EMUZERO_KIND_HANDLE, 1, 255, 5, 65535, 8}, /* hCommandList */
@@ -3360,8 +3360,15 @@ EMUZERO_EXPORT ze_result_t zeCommandQueueExecuteCommandLists(ze_command_queue_ha
 EMUZERO_EXPORT ze_result_t zeCommandQueueSynchronize(ze_command_queue_handle_t hCommandQueue, uint64_t timeout)
 {
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)hCommandQueue, (uint64_t)(uintptr_t)timeout};
+    bool is_watched = emuzero_enter();
+    ze_result_t result;
 
-    return emuzero_call(&emuzero_functions[39], arguments);
+    if (!emuzero_local_zeCommandQueueSynchronize(hCommandQueue, timeout, &result))
+        result = emuzero_call(&emuzero_functions[39], arguments);
+    if (is_watched)
+        emuzero_leave(&emuzero_functions[39], arguments,
+                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+    return result;
 }
 
 EMUZERO_EXPORT ze_result_t zeCommandQueueGetOrdinal(ze_command_queue_handle_t hCommandQueue, uint32_t* pOrdinal)
@@ -3451,8 +3458,15 @@ EMUZERO_EXPORT ze_result_t zeCommandListAppendWriteGlobalTimestamp(ze_command_li
 EMUZERO_EXPORT ze_result_t zeCommandListHostSynchronize(ze_command_list_handle_t hCommandList, uint64_t timeout)
 {
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)hCommandList, (uint64_t)(uintptr_t)timeout};
+    bool is_watched = emuzero_enter();
+    ze_result_t result;
 
-    return emuzero_call(&emuzero_functions[51], arguments);
+    if (!emuzero_local_zeCommandListHostSynchronize(hCommandList, timeout, &result))
+        result = emuzero_call(&emuzero_functions[51], arguments);
+    if (is_watched)
+        emuzero_leave(&emuzero_functions[51], arguments,
+                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+    return result;
 }
 
 EMUZERO_EXPORT ze_result_t zeCommandListGetDeviceHandle(ze_command_list_handle_t hCommandList, ze_device_handle_t* phDevice)

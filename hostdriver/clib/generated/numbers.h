@@ -26,6 +26,7 @@ enum {
     EMUZERO_KIND_BYTES_OUT = 20,
     EMUZERO_KIND_EVENT_OUT = 21,
     EMUZERO_KIND_LIST_OUT = 22,
+    EMUZERO_KIND_STREAM_OUT = 23,
 };
 
 enum {
@@ -73,6 +74,8 @@ enum {
 
 /* Numbers of functions that local.c may have to call. */
 enum {
+    EMUZERO_FUNCTION_zeCommandQueueSynchronize = 39,
+    EMUZERO_FUNCTION_zeCommandListHostSynchronize = 51,
     EMUZERO_FUNCTION_zeEventHostSynchronize = 92,
     EMUZERO_FUNCTION_zeEventQueryStatus = 93,
     EMUZERO_FUNCTION_zeFenceHostSynchronize = 106,

@@ -50,6 +50,15 @@ static void poll_events(ze_event_handle_t reset, ze_event_handle_t set, ze_event
     }
 }
 
+static void look_at_queues(ze_command_queue_handle_t idle, ze_command_list_handle_t busy)
+{
+    for (int count = 0; count < TIMES; count++) {
+        DO(zeCommandQueueSynchronize(idle, 0));
+        DO(zeCommandQueueSynchronize(idle, UINT64_MAX));
+        EXPECT(ZE_RESULT_NOT_READY, zeCommandListHostSynchronize(busy, 0));
+    }
+}
+
 static void get_and_put(void *pointer, const ze_ipc_mem_handle_t *handle)
 {
     ze_ipc_mem_handle_t again;
@@ -103,6 +112,7 @@ int main(void)
     REQUIRE(read(0, line, 3) == 3);
     ask_about_pointers(pointer);
     poll_events(reset, set, counter, fence);
+    look_at_queues(queue, list);
     get_and_put(pointer, &handle);
     puts("done");
     fflush(stdout);
