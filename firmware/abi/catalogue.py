@@ -192,6 +192,7 @@ CONSTANTS: Final = (
     *_constants(channel, "CHANNEL_SLOTS_OFFSET", "CHANNEL_PLACES"),
     *_constants(channel, "CHANNEL_PLACES_OFFSET", "CHANNEL_BEGIN"),
     *_constants(channel, "CHANNEL_NOTE"),
+    *_constants(channel, "CHANNEL_NUDGE"),
     *_constants(channel, "CHANNEL_APPENDS_OFFSET", "CHANNEL_APPENDS_SIZE"),
     *_constants(channel, "CHANNEL_LONGEST_APPEND", "CHANNEL_NO_APPEND"),
     *_constants(channel, "CHANNEL_STREAMS_OFFSET", "CHANNEL_STREAMS"),

@@ -44,6 +44,11 @@ CHANNEL_NOTE: Final = 0xFFFE
 Items: function, result, nanoseconds, count of arguments; for each `ArgumentNote` and the number, or
 the size of a structure by value and its bytes; size of the error description, and that.
 """
+CHANNEL_NUDGE: Final = 0xFFFD
+"""Function number of a nudge: the process stored to a slot that queues of devices wait for.
+
+No items. The driver rings each of its devices that is asleep, and replies.
+"""
 CHANNEL_COUNTS_OFFSET: Final = CHANNEL_SLOTS_OFFSET + CHANNEL_SLOTS * CHANNEL_SLOT_SIZE
 """Where the first `CallCounts` stands, one for each function number."""
 CHANNEL_COUNTS: Final = 512

@@ -142,6 +142,11 @@ class ProgramDevice:
         if isinstance(memory, ProgramSlots):
             self._pools.leave(memory.here)
 
+    def nudge(self) -> None:
+        """Let the device look at the slots that its queues wait for: the program stored to one."""
+        # The program's store and its fence came before the message of it.
+        self._end.doorbells.nudge()
+
     def look(self, word: SharedWord) -> Waited:
         """Return a word and the status beside it, which is loaded first."""
         return look_at(self._end, word)

@@ -9,8 +9,9 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Final, final
 
-from firmware.abi.channel import CHANNEL_BEGIN, CHANNEL_NOTE, MessageKind
+from firmware.abi.channel import CHANNEL_BEGIN, MessageKind
 from hostdriver.channel.arguments import Arguments, read_arguments, write_outputs
+from hostdriver.channel.asides import take_aside
 from hostdriver.channel.beginning import begin_program
 from hostdriver.channel.calls.table import handler_of
 from hostdriver.channel.devicework import DeviceWork, WorkQuestion
@@ -24,7 +25,6 @@ from hostdriver.channel.seen import devices_of
 from hostdriver.channel.specs import interface
 from hostdriver.channel.streamrows import StreamRows
 from hostdriver.channel.waits import Waits, complete, found_already
-from hostdriver.channel.watch import take_note
 from hostdriver.core.failures import unknown, unsupported_feature
 from hostdriver.core.questions import (
     Beside,
@@ -197,8 +197,7 @@ class Session:
             if self._running or self.state is not None:
                 raise MalformedMessageError("its first call comes behind others")
             operation, name = self._begin(message.data), "begin"
-        elif message.what == CHANNEL_NOTE:
-            take_note(self._watch, self._slots, message)
+        elif take_aside(message, self._slots, self._watch, self._devices):
             self._end(message.slot, None)
             return
         else:

@@ -352,6 +352,20 @@ ze_result_t emuzero_exchange(emuzero_slot *slot, uint32_t kind, uint32_t what)
     return result;
 }
 
+ze_result_t emuzero_nudge(void)
+{
+    emuzero_slot slot;
+    ze_result_t result;
+    int cancelling;
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
+    slot = emuzero_take_slot();
+    result = emuzero_exchange(&slot, EMUZERO_MESSAGE_KIND_CALL, EMUZERO_CHANNEL_NUDGE);
+    emuzero_give_slot(&slot);
+    pthread_setcancelstate(cancelling, NULL);
+    return result;
+}
+
 int emuzero_take_descriptor(uint32_t slot_number)
 {
     int found;

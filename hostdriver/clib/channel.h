@@ -57,6 +57,10 @@ void emuzero_give_slot(const emuzero_slot *slot);
  * read then. Returns SUCCESS or DEVICE_LOST. */
 ze_result_t emuzero_exchange(emuzero_slot *slot, uint32_t kind, uint32_t what);
 
+/* Let the driver wake devices that sleep: queues of them wait for what this process has stored. Returns
+ * SUCCESS or DEVICE_LOST. */
+ze_result_t emuzero_nudge(void);
+
 /* Return a descriptor that came for a slot, which belongs to the caller now; -1: none came. */
 int emuzero_take_descriptor(uint32_t slot_number);
 

@@ -11,7 +11,7 @@
 
 /* What the library may look at of an event or fence. */
 typedef struct {
-    const struct emuzero_fence_slot *slot; /* NULL: the driver has to be asked */
+    struct emuzero_fence_slot *slot; /* NULL: the driver has to be asked */
     bool is_counting;                      /* signalled from the value on that was asked for last */
 } emuzero_event;
 

@@ -6,6 +6,10 @@
 #include "handles.h"
 #include "places.h"
 #include "streams.h"
+#include "words.h"
+
+/* A wait that may last as long spins before it is a call, some times shorter than this. */
+enum { MOMENT_NANOSECONDS = 1000000 };
 
 /* Look up the memory of a pointer in a call whose handle is a live context. */
 static emuzero_place_answer find(ze_context_handle_t context, const void *ptr,
@@ -124,11 +128,72 @@ static bool look(const void *handle, uint32_t type, ze_result_t *result)
     return true;
 }
 
-/* The same for a wait: one that has to last is a call. */
+static emuzero_word word_of(const emuzero_event *event)
+{
+    return (emuzero_word){&event->slot->value, &event->slot->status, &event->slot->host_sleepers};
+}
+
+/* Find an event or fence that holds 0 or 1: one that counts is the driver's to refuse. */
+static bool find_plain(const void *handle, uint32_t type, emuzero_event *event)
+{
+    return emuzero_may_answer() && emuzero_event_of(handle, type, event) && !event->is_counting;
+}
+
+/* The same for a wait: one that has to last longer than a moment is a call. */
 static bool look_before_wait(const void *handle, uint32_t type, uint64_t timeout,
                              ze_result_t *result)
 {
-    return look(handle, type, result) && (*result == ZE_RESULT_SUCCESS || timeout == 0);
+    emuzero_event event;
+    emuzero_word word;
+
+    if (timeout < MOMENT_NANOSECONDS || !find_plain(handle, type, &event))
+        return look(handle, type, result) && (*result == ZE_RESULT_SUCCESS || timeout == 0);
+    word = word_of(&event);
+    *result = ZE_RESULT_SUCCESS;
+    return emuzero_spin(&word, 1);
+}
+
+static bool reset(const void *handle, uint32_t type, ze_result_t *result)
+{
+    emuzero_event event;
+
+    if (!find_plain(handle, type, &event))
+        return false;
+    __atomic_store_n(&event.slot->value, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&event.slot->status, 0, __ATOMIC_RELEASE);
+    *result = ZE_RESULT_SUCCESS;
+    return true;
+}
+
+bool emuzero_local_zeEventHostReset(ze_event_handle_t event, ze_result_t *result)
+{
+    return reset(event, EMUZERO_TYPE_ze_event_handle_t, result);
+}
+
+bool emuzero_local_zeFenceReset(ze_fence_handle_t fence, ze_result_t *result)
+{
+    return reset(fence, EMUZERO_TYPE_ze_fence_handle_t, result);
+}
+
+bool emuzero_local_zeEventHostSignal(ze_event_handle_t handle, ze_result_t *result)
+{
+    emuzero_event event;
+    emuzero_word word;
+
+    if (!find_plain(handle, EMUZERO_TYPE_ze_event_handle_t, &event))
+        return false;
+    word = word_of(&event);
+    /* 1. The value is stored. 2. It is visible before what follows is loaded. */
+    __atomic_store_n(word.value, 1, __ATOMIC_RELEASE);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    /* 3. Whoever counted himself and did not see the value is found here ... */
+    emuzero_wake(&word);
+    /* 4. ... as is the queue of a device that said so before it looked at the value. The event is not
+     * signalled a second time for it: by then somebody may have reset it. */
+    *result = ZE_RESULT_SUCCESS;
+    if (__atomic_load_n(&event.slot->device_waits, __ATOMIC_RELAXED))
+        *result = emuzero_nudge();
+    return true;
 }
 
 bool emuzero_local_zeEventQueryStatus(ze_event_handle_t event, ze_result_t *result)

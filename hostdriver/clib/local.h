@@ -19,6 +19,8 @@ bool emuzero_local_zeMemGetIpcHandle(ze_context_handle_t context, const void *pt
                                      ze_ipc_mem_handle_t *handle, ze_result_t *result);
 bool emuzero_local_zeMemPutIpcHandle(ze_context_handle_t context, ze_ipc_mem_handle_t handle,
                                      ze_result_t *result);
+bool emuzero_local_zeEventHostReset(ze_event_handle_t event, ze_result_t *result);
+bool emuzero_local_zeEventHostSignal(ze_event_handle_t event, ze_result_t *result);
 bool emuzero_local_zeEventQueryStatus(ze_event_handle_t event, ze_result_t *result);
 bool emuzero_local_zeEventHostSynchronize(ze_event_handle_t event, uint64_t timeout,
                                           ze_result_t *result);
@@ -29,5 +31,6 @@ bool emuzero_local_zeCommandQueueSynchronize(ze_command_queue_handle_t queue, ui
                                              ze_result_t *result);
 bool emuzero_local_zeCommandListHostSynchronize(ze_command_list_handle_t list, uint64_t timeout,
                                                 ze_result_t *result);
+bool emuzero_local_zeFenceReset(ze_fence_handle_t fence, ze_result_t *result);
 
 #endif

@@ -280,7 +280,7 @@ static ze_result_t get_event(emuzero_slot *slot, const emuzero_param *param, voi
     uint64_t is_counting = emuzero_get(slot);
 
     if (result == ZE_RESULT_SUCCESS && !slot->overflow)
-        emuzero_set_event(*into, (emuzero_event){(const void *)(uintptr_t)address, is_counting},
+        emuzero_set_event(*into, (emuzero_event){(void *)(uintptr_t)address, is_counting},
                           slot->times_forgotten);
     return result;
 }

@@ -2,16 +2,24 @@
 #include "words.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
+#include <stdatomic.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { SPINS = 4000 };
+enum {
+    SPINS = 4000,
+    MOST_LEFT_OUT = 64 /* spins that are left out after spinning did not pay */
+};
 
 #define SECOND UINT64_C(1000000000)
 /* Longest sleep between two looks at whether the emulator lives. */
 #define LONGEST_SLEEP (SECOND / 10)
+
+static _Atomic uint32_t left_out_last;
+static _Atomic uint32_t left_out_next;
 
 static uint64_t now(void)
 {
@@ -37,6 +45,39 @@ static void sleep_on(uint64_t *value, uint32_t expected, uint64_t nanoseconds)
     struct timespec time = {(time_t)(nanoseconds / SECOND), (long)(nanoseconds % SECOND)};
 
     syscall(SYS_futex, value, FUTEX_WAIT, expected, &time, NULL, 0);
+}
+
+bool emuzero_spin(const emuzero_word *word, uint64_t target)
+{
+    uint32_t next = atomic_load_explicit(&left_out_next, memory_order_relaxed);
+    uint32_t last;
+
+    if (next) {
+        atomic_store_explicit(&left_out_next, next - 1, memory_order_relaxed);
+        return look(word->value, word->status).value >= target;
+    }
+    for (int count = 0; count < SPINS; count++) {
+        emuzero_waited found = look(word->value, word->status);
+
+        if (found.value >= target) {
+            atomic_store_explicit(&left_out_last, 0, memory_order_relaxed);
+            return true;
+        }
+        if (found.status)
+            return false;
+        __builtin_ia32_pause();
+    }
+    last = 2 * atomic_load_explicit(&left_out_last, memory_order_relaxed);
+    last = last < 1 ? 1 : last > MOST_LEFT_OUT ? MOST_LEFT_OUT : last;
+    atomic_store_explicit(&left_out_last, last, memory_order_relaxed);
+    atomic_store_explicit(&left_out_next, last, memory_order_relaxed);
+    return false;
+}
+
+void emuzero_wake(const emuzero_word *word)
+{
+    if (__atomic_load_n(word->sleepers, __ATOMIC_RELAXED))
+        syscall(SYS_futex, word->value, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 emuzero_waited emuzero_wait(const emuzero_word *word, uint64_t target, uint64_t nanoseconds)

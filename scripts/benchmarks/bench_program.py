@@ -44,6 +44,7 @@ FIGURES = (
     Measured("event waited for without time, signalled", "wait", "load", _LOAD, 4),
     Measured("fence polled, not signalled", "fence", "load", _LOAD, 4),
     Measured("queue waited for without time, all done", "queue", "load", _LOAD, 4),
+    Measured("event signalled and reset", "set", "load", _LOAD, 10),
     Measured("handle got and put, 8 threads, for each pair", "handles", "counts", _COUNT, 3),
 )
 

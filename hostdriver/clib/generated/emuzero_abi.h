@@ -51,6 +51,9 @@
  * number, or the size of a structure by value and its bytes; size of the error description,
  * and that. */
 #define EMUZERO_CHANNEL_NOTE 0xfffe
+/* Function number of a nudge: the process stored to a slot that queues of devices wait for.
+ * No items. The driver rings each of its devices that is asleep, and replies. */
+#define EMUZERO_CHANNEL_NUDGE 0xfffd
 /* Where the ring of appends stands, behind the table of places with its header. */
 #define EMUZERO_CHANNEL_APPENDS_OFFSET 0x705040
 /* Bytes of the ring of appends, behind its header. */

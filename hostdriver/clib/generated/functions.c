@@ -3829,8 +3829,15 @@ EMUZERO_EXPORT ze_result_t zeCommandListAppendWaitOnEvents(ze_command_list_handl
 EMUZERO_EXPORT ze_result_t zeEventHostSignal(ze_event_handle_t hEvent)
 {
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)hEvent};
+    bool is_watched = emuzero_enter();
+    ze_result_t result;
 
-    return emuzero_call(&emuzero_functions[91], arguments);
+    if (!emuzero_local_zeEventHostSignal(hEvent, &result))
+        result = emuzero_call(&emuzero_functions[91], arguments);
+    if (is_watched)
+        emuzero_leave(&emuzero_functions[91], arguments,
+                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+    return result;
 }
 
 EMUZERO_EXPORT ze_result_t zeEventHostSynchronize(ze_event_handle_t hEvent, uint64_t timeout)
@@ -3878,8 +3885,15 @@ EMUZERO_EXPORT ze_result_t zeCommandListAppendEventReset(ze_command_list_handle_
 EMUZERO_EXPORT ze_result_t zeEventHostReset(ze_event_handle_t hEvent)
 {
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)hEvent};
+    bool is_watched = emuzero_enter();
+    ze_result_t result;
 
-    return emuzero_call(&emuzero_functions[95], arguments);
+    if (!emuzero_local_zeEventHostReset(hEvent, &result))
+        result = emuzero_call(&emuzero_functions[95], arguments);
+    if (is_watched)
+        emuzero_leave(&emuzero_functions[95], arguments,
+                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+    return result;
 }
 
 EMUZERO_EXPORT ze_result_t zeEventQueryKernelTimestamp(ze_event_handle_t hEvent, ze_kernel_timestamp_result_t* dstptr)
@@ -3983,8 +3997,15 @@ EMUZERO_EXPORT ze_result_t zeFenceQueryStatus(ze_fence_handle_t hFence)
 EMUZERO_EXPORT ze_result_t zeFenceReset(ze_fence_handle_t hFence)
 {
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)hFence};
+    bool is_watched = emuzero_enter();
+    ze_result_t result;
 
-    return emuzero_call(&emuzero_functions[108], arguments);
+    if (!emuzero_local_zeFenceReset(hFence, &result))
+        result = emuzero_call(&emuzero_functions[108], arguments);
+    if (is_watched)
+        emuzero_leave(&emuzero_functions[108], arguments,
+                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+    return result;
 }
 
 EMUZERO_EXPORT ze_result_t zeImageGetProperties(ze_device_handle_t hDevice, const ze_image_desc_t* desc, ze_image_properties_t* pImageProperties)

@@ -76,10 +76,13 @@ enum {
 enum {
     EMUZERO_FUNCTION_zeCommandQueueSynchronize = 39,
     EMUZERO_FUNCTION_zeCommandListHostSynchronize = 51,
+    EMUZERO_FUNCTION_zeEventHostSignal = 91,
     EMUZERO_FUNCTION_zeEventHostSynchronize = 92,
     EMUZERO_FUNCTION_zeEventQueryStatus = 93,
+    EMUZERO_FUNCTION_zeEventHostReset = 95,
     EMUZERO_FUNCTION_zeFenceHostSynchronize = 106,
     EMUZERO_FUNCTION_zeFenceQueryStatus = 107,
+    EMUZERO_FUNCTION_zeFenceReset = 108,
     EMUZERO_FUNCTION_zeMemGetAllocProperties = 116,
     EMUZERO_FUNCTION_zeMemGetAddressRange = 117,
     EMUZERO_FUNCTION_zeMemGetIpcHandle = 118,

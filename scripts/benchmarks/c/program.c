@@ -9,6 +9,7 @@
  *   wait COUNT         zeEventHostSynchronize with no time, of one that is
  *   fence COUNT        zeFenceQueryStatus
  *   queue COUNT        zeCommandQueueSynchronize with no time, all done
+ *   set COUNT          zeEventHostSignal and zeEventHostReset
  *   load COUNT         limit: a word behind a lock, loaded
  *   handles COUNT      zeMemGetIpcHandle and zeMemPutIpcHandle, each from 8 threads
  *   counts COUNT       limit: 64 bytes behind a lock copied, a count raised and lowered, likewise
@@ -148,6 +149,13 @@ static void wait_event(uint32_t number)
     need(ZE_RESULT_SUCCESS, zeEventHostSynchronize(signalled, 0));
 }
 
+static void set_and_reset(uint32_t number)
+{
+    (void)number;
+    need(ZE_RESULT_SUCCESS, zeEventHostSignal(not_signalled));
+    need(ZE_RESULT_SUCCESS, zeEventHostReset(not_signalled));
+}
+
 static void poll_fence(uint32_t number)
 {
     (void)number;
@@ -245,6 +253,7 @@ int main(void)
         {"fence", poll_fence, nanoseconds_each},          {"load", load_word, nanoseconds_each},
         {"handles", get_and_put, from_threads},           {"counts", count_up_and_down, from_threads},
         {"calls", ask_driver, nanoseconds_each},          {"queue", look_at_queue, nanoseconds_each},
+        {"set", set_and_reset, nanoseconds_each},
     };
     char line[LINE];
     ze_ipc_mem_handle_t kept[THREADS];

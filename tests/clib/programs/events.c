@@ -56,6 +56,17 @@ static void wait_long(ze_event_handle_t event)
     }
 }
 
+/* Polls are no calls: nothing but the signal tells the device to go on. */
+static void poll_until_set(ze_event_handle_t event)
+{
+    for (int count = 0; count < 10 * 1000; count++) {
+        if (zeEventQueryStatus(event) == ZE_RESULT_SUCCESS)
+            return;
+        usleep(1000);
+    }
+    REQUIRE(!"set by now");
+}
+
 static void share(ze_event_pool_handle_t pool, ze_event_handle_t event)
 {
     ze_ipc_event_pool_handle_t handle;
@@ -90,7 +101,10 @@ static void use_lists(ze_event_handle_t first, ze_event_handle_t second)
     EXPECT(ZE_RESULT_NOT_READY, zeCommandListHostSynchronize(list, 1000));
     EXPECT(ZE_RESULT_NOT_READY, zeEventQueryStatus(second));
     EXPECT(ZE_RESULT_NOT_READY, zeEventQueryKernelTimestamp(second, &times));
+    /* By now the device sleeps, and has to be woken. */
+    usleep(50 * 1000);
     DO(zeEventHostSignal(first));
+    poll_until_set(second);
     DO(zeEventHostSynchronize(second, UINT64_MAX));
     REQUIRE(((int *)memory)[1023] == 7);
     DO(zeEventQueryKernelTimestamp(second, &times));

@@ -47,6 +47,19 @@ static void poll_events(ze_event_handle_t reset, ze_event_handle_t set, ze_event
         EXPECT(ZE_RESULT_NOT_READY, zeEventQueryStatus(counter));
         EXPECT(ZE_RESULT_NOT_READY, zeFenceQueryStatus(fence));
         EXPECT(ZE_RESULT_NOT_READY, zeFenceHostSynchronize(fence, 0));
+        DO(zeFenceReset(fence));
+    }
+}
+
+/* Set and reset an event that no queue waits for; another thread of the program sees it at once. */
+static void set_and_reset(ze_event_handle_t event)
+{
+    for (int count = 0; count < TIMES; count++) {
+        DO(zeEventHostSignal(event));
+        DO(zeEventQueryStatus(event));
+        DO(zeEventHostSynchronize(event, UINT64_MAX));
+        DO(zeEventHostReset(event));
+        EXPECT(ZE_RESULT_NOT_READY, zeEventQueryStatus(event));
     }
 }
 
@@ -113,6 +126,7 @@ int main(void)
     ask_about_pointers(pointer);
     poll_events(reset, set, counter, fence);
     look_at_queues(queue, list);
+    set_and_reset(set);
     get_and_put(pointer, &handle);
     puts("done");
     fflush(stdout);
