@@ -60,6 +60,15 @@ def test_wrong_fills_are_refused(immediate: ze.CommandList, memory: int) -> None
         immediate.append_memory_fill(memory + 1, b"ab", 2)
 
 
+def test_boxes_of_absurdly_many_rows_keep_nobody_waiting() -> None:
+    even = Extent(0, 1, 1 << 31, 1, 2, 1 << 32)
+
+    assert not overlap(even, Extent(1, 1, 1 << 30, 1, 4, 1 << 32))
+    assert overlap(even, Extent(1 << 20, 1, 2, 1, 6, 12))
+    assert overlap(Extent(1 << 20, 1, 2, 1, 6, 12), even)
+    assert not overlap(Extent((1 << 20) + 1, 1, 2, 1, 6, 12), even)
+
+
 def test_boxes_that_lie_between_each_others_rows_do_not_overlap() -> None:
     one = Extent(0, 4, 3, 1, 16, 48)
 
