@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from device.core.effects import Notify
     from device.core.engine import WorkQueue
     from device.core.exports import Export, Import
+    from device.core.inside import DoorbellPage
     from device.core.objects import MemoryObject
     from device.core.ports import ClientPort
     from device.core.spaces import ClientSpace
@@ -92,7 +93,8 @@ class Client:
         self.control = ControlRing(self.client_id, words, plan, control_ticks)
         device_id = spec_block.device_id << 16 | spec_block.vendor_id
         self.registers = RegisterPage(words, layout, device_id)
-        self.doorbells = Doorbells(words, layout)
+        self.doorbells: DoorbellPage = Doorbells(words, layout)
+        """Something may come in front of it (see `inside`)."""
         self.engine = EngineClient(self.client_id, words, layout, port.pages)
         self.pool = RingPool(plan.ring_pool_offset, plan.ring_pool_size)
         self.spaces: dict[int, ClientSpace] = {}

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from device.core.acknowledge import Acknowledgement
+    from device.core.inside import RingSink, RingSource
     from firmware.link.layout import SegmentPlan
     from firmware.link.words import Words
 
@@ -51,17 +52,17 @@ class ControlRing:
 
     __slots__ = (
         "_client_id",
-        "_control",
         "_free_at",
         "_held",
         "_looked",
-        "_replies",
         "_stopped",
         "_ticks",
         "_waiting",
         "_words",
         "active",
         "commands",
+        "consumer",
+        "producer",
     )
 
     def __init__(self, client_id: int, words: Words, plan: SegmentPlan, ticks: int) -> None:
@@ -77,8 +78,9 @@ class ControlRing:
         format_ring(words.u8, plan.reply_ring_offset, plan.reply_ring)
         self._client_id = client_id
         self._words = words
-        self._control = Consumer(words, plan.control_ring_offset, plan.control_ring)
-        self._replies = Producer(words, plan.reply_ring_offset, plan.reply_ring)
+        self.consumer: RingSource = Consumer(words, plan.control_ring_offset, plan.control_ring)
+        self.producer: RingSink = Producer(words, plan.reply_ring_offset, plan.reply_ring)
+        """The ends of its rings; something may come in front of them (see `inside`)."""
         self._ticks = ticks
         self._waiting: list[_Waiting] = []
         self._free_at = 0
@@ -140,19 +142,19 @@ class ControlRing:
 
     def lose(self, status: Status) -> Notify:
         """Tell the client that its session ended; commands are answered all the same."""
-        for ring in (self._control.header, self._replies.header):
+        for ring in (self.consumer.header, self.producer.header):
             self._store_state(ring, RingState.LOST, status)
-        return self._reply_notice(self._replies.tail, self._replies.tail, force=True)
+        return self._reply_notice(self.producer.tail, self.producer.tail, force=True)
 
     def arm(self) -> None:
         """Ask to be told of the next command, and of room for replies; look again after a fence."""
-        self._control.arm()
+        self.consumer.arm()
         if self._looked:
-            self._replies.arm(len(self._waiting) + 1)
+            self.producer.arm(len(self._waiting) + 1)
 
     def check(self) -> None:
         """Raise InvariantError when more replies wait than have a place in the reply ring."""
-        if len(self._waiting) > self._replies.shape.entry_count:
+        if len(self._waiting) > self.producer.shape.entry_count:
             raise InvariantError(f"client {self._client_id}: {len(self._waiting)} replies wait")
 
     def _take(
@@ -163,7 +165,7 @@ class ControlRing:
         *,
         may_exceed: bool,
     ) -> None:
-        control, replies = self._control, self._replies
+        control, replies = self.consumer, self.producer
         count = control.available() + (self._held is not None)
         while count and budget > 0 and now >= self._free_at and self._room():
             # Fetched once, weighed and carried out as the same bytes.
@@ -200,24 +202,24 @@ class ControlRing:
         still: list[_Waiting] = []
         for item in self._waiting:
             if item.acknowledgement.passed and item.due <= now:
-                self._replies.put(item.reply)
+                self.producer.put(item.reply)
             else:
                 still.append(item)
         self._waiting = still
 
     def _room(self) -> bool:
         """Whether one more reply has a place."""
-        return self._replies.free > len(self._waiting)
+        return self.producer.free > len(self._waiting)
 
     def _publish(self) -> list[Notify]:
         # Replies first: who sees room for commands sees the answers to the last ones.
         notices: list[Notify] = []
-        old, new = self._replies.publish()
+        old, new = self.producer.publish()
         if old != new:
             notices.append(self._reply_notice(old, new))
-        old, new = self._control.publish_head()
+        old, new = self.consumer.publish_head()
         if old != new:
-            at = self._control.header
+            at = self.consumer.header
             notices.append(
                 Notify(
                     self._client_id, at + HEAD, at + PRODUCER_SLEEPERS, at + HEAD_EVENT, old, new
@@ -230,8 +232,8 @@ class ControlRing:
         self._looked = self.active = False
         self._stopped = True
         self._waiting = []
-        self._store_state(self._control.header, RingState.STOPPED, Status.BAD_TAIL)
-        tail = self._replies.tail
+        self._store_state(self.consumer.header, RingState.STOPPED, Status.BAD_TAIL)
+        tail = self.producer.tail
         return [*self._publish(), self._reply_notice(tail, tail, force=True)]
 
     def _store_state(self, ring: int, state: RingState, status: Status) -> None:
@@ -240,7 +242,7 @@ class ControlRing:
         self._words.u32[(ring + STATE) >> 2] = state
 
     def _reply_notice(self, old: int, new: int, *, force: bool = False) -> Notify:
-        at = self._replies.header
+        at = self.producer.header
         return Notify(
             self._client_id, at + TAIL, at + CONSUMER_SLEEPERS, at + TAIL_EVENT, old, new, force
         )

@@ -86,13 +86,18 @@ class Doorbells:
                 control = True
         return control
 
-    def kick_all(self, kick: Callable[[WorkQueue], None]) -> None:
-        """Kick every queue with a new tail: the client rang its bell, whatever the words say."""
+    def kick_all(self, kick: Callable[[WorkQueue], None]) -> bool:
+        """Kick every queue with a new tail: the client rang its bell, whatever the words say.
+
+        Returns:
+            True: the control ring is to be looked at.
+        """
         self.take(self.view.tobytes(), kick)
         # A client may have a thousand queues, and each turn that finds nothing costs 2 us.
         for queue in self._queues.values():
             if queue.is_rung:
                 kick(queue)
+        return True
 
     def check(self, queues: list[WorkQueue]) -> None:
         """Raise InvariantError unless exactly these queues have words."""

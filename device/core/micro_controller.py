@@ -21,19 +21,21 @@ class MicroController:
     """Holds the firmware of one device.
 
     Owner: the device. Invariant: there is a firmware exactly while the phase is RUNNING or
-    DRAINING. A reset starts the last good image again.
+    DRAINING. A reset boots the last good image again.
     """
 
-    __slots__ = ("_hardware", "_image", "_lifecycle", "_loader", "_spec", "firmware")
+    __slots__ = ("_bytes", "_hardware", "_image", "_lifecycle", "_spec", "firmware", "loader")
 
     def __init__(
         self, loader: Loader, lifecycle: Lifecycle, hardware: Hardware, spec: DeviceSpec
     ) -> None:
-        self._loader = loader
+        self.loader = loader
+        """Its boot code; something may come in front of it (see `inside`)."""
         self._lifecycle = lifecycle
         self._hardware = hardware
         self._spec = spec
         self._image: BootImage | None = None
+        self._bytes = b""
         self.firmware: Firmware | None = None
 
     @property
@@ -48,13 +50,13 @@ class MicroController:
             InternalError: the device runs already, or halted.
         """
         try:
-            good = self._loader.load(image)
+            good = self.loader.load(image)
             self._configure(good)
         except BootRefused as refused:
             self._lifecycle.fire(Trigger.REFUSED, refused.error, refused.detail)
             return refused
         self._lifecycle.fire(Trigger.BOOTED)
-        self._image = good
+        self._image, self._bytes = good, image
         self.firmware = good.start(self._hardware)
         return None
 
@@ -68,10 +70,9 @@ class MicroController:
         self.firmware = None
 
     def restart(self) -> None:
-        """Start the last good image again, if there is one."""
+        """Boot the last good image again, if there is one; it stays that if it is refused now."""
         if self._image is not None:
-            self._lifecycle.fire(Trigger.BOOTED)
-            self.firmware = self._image.start(self._hardware)
+            self.boot(self._bytes)
 
     def _configure(self, image: BootImage) -> None:
         try:

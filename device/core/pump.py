@@ -137,8 +137,8 @@ class Pump:
             doorbells = client.doorbells
             if client.rung:
                 client.rung = False
-                doorbells.kick_all(kick)
-                client.control.look()
+                if doorbells.kick_all(kick):
+                    client.control.look()
             elif (words := doorbells.view.tobytes()) != doorbells.seen:
                 if doorbells.take(words, kick):
                     client.control.look()

@@ -76,7 +76,7 @@ class Supervisor:
         state.reset_count += 1
         self.lose_everybody()
         self._mcu.restart()
-        if draining:
+        if draining and state.lifecycle.allows(Trigger.DRAIN):
             state.lifecycle.fire(Trigger.DRAIN)
         self._publisher.everything()
 

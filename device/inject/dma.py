@@ -19,7 +19,7 @@ from firmware.inject.actions import Delay, Lose, Partial, WrongPage
 if TYPE_CHECKING:
     from device.core.engine import WorkQueue
     from device.core.engine.steps import Job
-    from device.core.engine.turns import Commands
+    from device.inject.commands import InjectedCommands, Run
     from device.inject.rounds import InjectedRounds
     from firmware.abi.work import WorkCommand
     from firmware.inject import Hit
@@ -39,47 +39,40 @@ class DmaTap:
 
     points = frozenset({"dma.transfer"})
 
-    def __init__(self, rounds: InjectedRounds) -> None:
+    def __init__(self, rounds: InjectedRounds, commands: InjectedCommands) -> None:
         self._rounds = rounds
-        self._turns = rounds.inside.blocks.scheduler.turns
+        self._commands = commands
         self._memory = rounds.inside.blocks.memory
-        self._inner: Commands = self._turns.executor
         self._is_in = False
 
     def install(self) -> None:
         """Come in front of the executor, which then runs every command by itself."""
-        self._inner, self._turns.executor = self._turns.executor, self
-        self._turns.singly(wanted=True)
+        self._commands.enter(self)
         self._is_in = True
 
     def remove(self) -> None:
         """Go out; delayed transfers go on when they look next."""
-        self._turns.executor = self._inner
-        self._turns.singly(wanted=False)
+        self._commands.leave(self)
         self._is_in = False
 
-    def cost(self, command: WorkCommand) -> int:
-        """Return the model time of a command."""
-        return self._inner.cost(command)
-
-    def execute(self, queue: WorkQueue, command: WorkCommand) -> Job | None:
-        """Run a command (see `device.core.engine.turns.Commands`), or what a rule makes of it."""
+    def execute(self, queue: WorkQueue, command: WorkCommand, run: Run) -> Job | None:
+        """Run a command, or what a rule makes of it (see `Makes`)."""
         if not isinstance(command, Copy | Fill | CopyRegion):
-            return self._inner.execute(queue, command)
+            return run(command)
         hit = self._ask(queue, command)
         match None if hit is None else hit.action:
             case Partial(size=size):
-                return self._in_part(queue, command, size, fails=True)
+                return self._in_part(queue, command, run, size, fails=True)
             case Lose(size=size):
-                return self._in_part(queue, command, size, fails=False)
+                return self._in_part(queue, command, run, size, fails=False)
             case WrongPage(pages=pages):
                 elsewhere = command.destination + pages * PAGE_SIZE & _U64
                 moved = msgspec.structs.replace(command, destination=elsewhere)
-                return self._inner.execute(queue, moved)
+                return run(moved)
             case Delay(seconds=seconds) if hit is not None:
-                return self._later(queue, command, hit, ticks(seconds))
+                return self._later(command, run, hit, ticks(seconds))
             case _:
-                return self._inner.execute(queue, command)
+                return run(command)
 
     def _ask(self, queue: WorkQueue, command: Transfer) -> Hit | None:
         rounds = self._rounds
@@ -93,19 +86,26 @@ class DmaTap:
         return rounds.ask("dma.transfer", site)
 
     def _in_part(
-        self, queue: WorkQueue, command: Transfer, size: int, *, fails: bool
+        self, queue: WorkQueue, command: Transfer, run: Run, size: int, *, fails: bool
     ) -> Job | None:
         """Move the first bytes only; all of a transfer that has no more."""
         if size >= size_of(command):
-            return self._inner.execute(queue, command)
+            return run(command)
         parts, end = begin(command, max(0, size))
-        return self._run(queue, command, parts, end, fails=fails)
+        return self._run(queue, command, run, parts, end, fails=fails)
 
-    def _run(
-        self, queue: WorkQueue, command: Transfer, parts: list[Transfer], end: int, *, fails: bool
+    def _run(  # noqa: PLR0913 - a transfer, what runs it, and where it ends
+        self,
+        queue: WorkQueue,
+        command: Transfer,
+        run: Run,
+        parts: list[Transfer],
+        end: int,
+        *,
+        fails: bool,
     ) -> Job:
         for part in parts:
-            job = self._inner.execute(queue, part)
+            job = run(part)
             if job is not None:
                 yield from job
         if fails:
@@ -118,11 +118,11 @@ class DmaTap:
                 return EngineFault(FaultReason.TRANSFER, va, Access.WRITE, found.level, found.entry)
         return EngineFault(FaultReason.TRANSFER, va, Access.WRITE)
 
-    def _later(self, queue: WorkQueue, command: Transfer, hit: Hit, wait: int) -> Job:
+    def _later(self, command: Transfer, run: Run, hit: Hit, wait: int) -> Job:
         """Wait, unless the rule goes meanwhile, then run the command as it is."""
         while wait > 0 and self._is_in and self._rounds.injector.has(hit.rule):
             yield Later(min(wait, LOOK_TICKS))
             wait -= LOOK_TICKS
-        job = self._inner.execute(queue, command)
+        job = run(command)
         if job is not None:
             yield from job

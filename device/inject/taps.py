@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from device.inject.commands import InjectedCommands
 from device.inject.dma import DmaTap
 from device.inject.entries import EntryTap
 from device.inject.invalidations import InvalidateTap
@@ -25,12 +26,13 @@ def device_taps(device: Device, injector: Injector) -> tuple[Tap, ...]:
     go in the next round.
     """
     rounds = InjectedRounds(device, injector)
+    commands = InjectedCommands(rounds)
     return (
         WholeDeviceTap(rounds),
-        DmaTap(rounds),
         EntryTap(rounds),
         WalkTap(rounds),
         InvalidateTap(rounds),
+        DmaTap(rounds, commands),
         AllocateTap(rounds),
         AccessTap(rounds),
     )

@@ -33,6 +33,8 @@ class FaultReason(IntEnum):
     """The fence that the command waits for ended early; `detail` is its status."""
     TRANSFER = 10
     """The engine failed while it moved bytes; those before `va` were moved."""
+    ENGINE_RESET = 11
+    """The engine was reset while it worked for this queue; the command may have been begun."""
 
 
 class FaultRecord(Record, size=64):

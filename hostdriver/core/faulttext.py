@@ -26,6 +26,7 @@ _REASONS: Final = {
     FaultReason.CLIENT_MEMORY: "the application's own page there is gone or protected",
     FaultReason.TRANSFER: "the copy engine failed there; what comes before was moved",
     FaultReason.FENCE_LOST: "what it waits for will not be signalled: its own queue stopped",
+    FaultReason.ENGINE_RESET: "the engine was reset",
 }
 _VERBS: Final = {
     Access.READ: "read",

@@ -75,7 +75,7 @@ def test_damaged_queue_is_found(lane: Lane, damage: Callable[[WorkQueue], None],
 def test_damaged_fences_are_found(lane: Lane) -> None:
     lane.submit(wait_for(0, 1))
     lane.rig.run()
-    fences = lane.rig.scheduler._fences
+    fences = lane.rig.scheduler.fences
     pool = lane.client.engine.pools[0]
 
     waits = fences.waits.pop((pool, 0))

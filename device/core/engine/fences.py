@@ -130,15 +130,14 @@ class Fences:
         command = queue.command
         if isinstance(command, FenceWrite):
             self._lose(queue, command, status)
-        consumer = queue.consumer
         try:
-            waiting = consumer.available()
+            entries = queue.consumer.unread()
         except BadTail:
             return
+        waiting = len(entries) // WORK_COMMAND_SIZE
         skip, queue.abandoned = queue.abandoned, waiting
         if waiting <= skip:
             return
-        entries = consumer.peek(waiting)
         opcodes = entries[::WORK_COMMAND_SIZE]
         at = opcodes.find(_FENCE_WRITE, skip)
         while at >= 0:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from device.core.engine.client import EngineClient
     from device.core.engine.notices import Notices
     from device.core.engine.steps import Job
+    from device.core.inside import RingSource
     from device.core.paging import AddressSpace
     from firmware.abi.control import QueueKind
     from firmware.abi.work import WorkCommand
@@ -118,7 +119,8 @@ class WorkQueue:
         self.priority = Priority(priority)
         self.header = header_offset
         format_ring(client.words.u8, header_offset, work_shape(entry_count))
-        self.consumer = Consumer(client.words, header_offset, work_shape(entry_count))
+        self.consumer: RingSource = Consumer(client.words, header_offset, work_shape(entry_count))
+        """Its end of the ring; something may come in front of it (see `inside`)."""
         self.state = RingState.RUNNING
         self.activity = Activity.IDLE
         self.taken = seqno

@@ -16,6 +16,7 @@ from device.core.engine.steps import (
     DOORBELL,
     IDLE,
     READY,
+    RESET,
     SHARES,
     Activity,
     Hold,
@@ -31,6 +32,7 @@ from firmware.abi.status import Status
 
 if TYPE_CHECKING:
     from device.core.engine.pools import FencePool
+    from device.core.engine.ports import TakesTurns
     from device.core.engine.queue import WorkQueue
     from device.core.memory import Chunk, MemoryController
     from device.core.spec import DeviceSpec
@@ -38,8 +40,7 @@ if TYPE_CHECKING:
 MOST_TURNS: Final = 32
 """Turns of one call of `work`."""
 MOST_LONG_STEPS: Final = 4
-"""Turns of one call of `work` that were steps of commands which take long (milliseconds): whoever
-is to be woken is told when the call is over."""
+"""Turns of one call of `work` that were steps of commands which take long (milliseconds)."""
 MOST_BYTES: Final = 4 << 20
 """Bytes that the turns of one call of `work` move, about: a millisecond or two."""
 ALONE: Final = 16
@@ -62,11 +63,14 @@ class Scheduler:
 
     def __init__(self, memory: MemoryController, spec: DeviceSpec) -> None:
         self._notices = Notices()
-        self._fences = Fences(self._notices)
+        self.fences = Fences(self._notices)
+        """Which queues wait for which fences."""
         self._engines = CopyEngines(spec.copy_engines)
-        self._executor = Executor(memory, spec, self._fences)
-        self.turns = Turns(memory, self._executor, self._fences, self._notices)
-        """Runs the turns of queues; for those who come in between."""
+        self._executor = Executor(memory, spec, self.fences)
+        self.runner = Turns(memory, self._executor, self.fences, self._notices)
+        """Runs queues."""
+        self.turns: TakesTurns = self.runner
+        """What is asked to; something may come in front of it (see `ports`)."""
         self._alone = Quantum(spec.slice_commands * ALONE, ALONE_BYTES)
         self._quanta = {
             priority: Quantum(
@@ -88,7 +92,7 @@ class Scheduler:
         if self._line:
             return True
         # Most of the time nobody waits for anything, and a device that polls asks all the time.
-        fences, engines = self._fences, self._engines
+        fences, engines = self.fences, self._engines
         if not (engines.line or fences.waits or fences.released):
             return False
         return engines.can_grant or fences.poll()
@@ -110,7 +114,7 @@ class Scheduler:
             self._line.append(queue)
         elif queue.activity is Activity.STOPPED:
             # What comes now is never run, and whoever waits for it has to know.
-            self._fences.abandon(queue, Status.FAULT)
+            self.fences.abandon(queue, Status.FAULT)
 
     def work(self, now: int) -> list[Effect]:
         """Give queues in line their turns, so many, and return what the shell has to do.
@@ -119,7 +123,7 @@ class Scheduler:
             InternalError: a bug while `current` had its turn; everybody else is as before.
         """
         self.current = None
-        fences, engines = self._fences, self._engines
+        fences, engines = self.fences, self._engines
         if self._delayed or fences.waits or fences.released:
             self._wake(now)
         line = self._line
@@ -139,8 +143,7 @@ class Scheduler:
             self._turn_count += 1
             if fences.released:
                 self._release()
-            if outcome == ():
-                long_steps += 1
+            long_steps += outcome == ()
             if moved >= MOST_BYTES or long_steps == MOST_LONG_STEPS:
                 break
         effects = self._notices.drain()
@@ -165,9 +168,8 @@ class Scheduler:
     def quiesced(self, vmid: int, va: int, size: int) -> bool:
         """Whether no engine holds a translation of a range of an address space.
 
-        Engines hold them between the steps of a large copy only, from the moment its chunks get in
-        line until they are done: this is the acknowledgement of an invalidation. What comes later
-        is translated anew.
+        Engines hold them between the steps of a large copy only, until its chunks are done: this
+        is the acknowledgement of an invalidation. What comes later is translated anew.
         """
         return self._engines.quiesced(vmid, va, size)
 
@@ -187,20 +189,19 @@ class Scheduler:
         if self._engines.busy(queue):
             raise DeviceError(Status.IN_USE)
         self._forget(queue)
-        self._fences.abandon(queue, Status.FAULT)
+        self.fences.abandon(queue, Status.FAULT)
         queue.reset()
 
     def remove(self, queue: WorkQueue) -> bool:
         """Let go of a queue; commands not begun, and the rest of one in hand, are dropped.
 
         Returns:
-            Whether memory that it used is free to be used again; False while a chunk is in flight
-            (`busy`).
+            Whether memory that it used is free again; False while a chunk is in flight (`busy`).
         """
         if queue in self._queues:
             self._forget(queue)
             del self._queues[queue]
-            self._fences.abandon(queue, Status.DEVICE_LOST)
+            self.fences.abandon(queue, Status.DEVICE_LOST)
             queue.drop_command()
             queue.activity = Activity.GONE
             queue.client.past_commands += queue.done
@@ -216,7 +217,7 @@ class Scheduler:
 
     def waits_in(self, pool: FencePool, client_id: int) -> bool:
         """Whether a queue of a client waits for a slot of a fence pool."""
-        return self._fences.uses(pool, client_id)
+        return self.fences.uses(pool, client_id)
 
     def statistics(self) -> SchedulerStatistics:
         """Return the counters since boot."""
@@ -246,7 +247,7 @@ class Scheduler:
                     f"queues {sorted(queue.queue_id for queue in expected)} are {activity.name},"
                     f" in line for it stand {sorted(queue.queue_id for queue in where)}"
                 )
-        self._fences.check()
+        self.fences.check()
         self._engines.check()
 
     def _wake(self, now: int) -> None:
@@ -255,11 +256,11 @@ class Scheduler:
         for queue in sorted(due, key=lambda queue: queue.clock):
             self._delayed.remove(queue)
             self._stand_in_line(queue)
-        self._fences.poll()
+        self.fences.poll()
         self._release()
 
     def _release(self) -> None:
-        for queue in self._fences.take_released():
+        for queue in self.fences.take_released():
             self._stand_in_line(queue)
 
     def _settle(self, queue: WorkQueue, outcome: Outcome) -> None:
@@ -272,15 +273,15 @@ class Scheduler:
             case Next.TIME:
                 queue.activity = Activity.DELAYED
                 self._delayed.append(queue)
-            case Next.RESET:
-                queue.activity = Activity.STOPPED
+            case Next.RESET | Next.NEVER:
+                queue.activity = Activity.STOPPED if outcome is RESET else Activity.HUNG
             case Later(ticks):
                 queue.clock += ticks
                 queue.activity = Activity.DELAYED
                 self._delayed.append(queue)
             case Hold():
                 queue.activity = Activity.HOLDING
-                self._fences.wait(queue, outcome)
+                self.fences.wait(queue, outcome)
             case _:
                 queue.activity = Activity.MOVING
                 self._engines.submit(queue, outcome)
@@ -291,7 +292,7 @@ class Scheduler:
 
     def _forget(self, queue: WorkQueue) -> None:
         """Take a queue out of every place where it waits."""
-        self._fences.forget(queue)
+        self.fences.forget(queue)
         self._engines.forget(queue)
         if queue in self._delayed:
             self._delayed.remove(queue)

@@ -38,6 +38,8 @@ class Activity(Enum):
     """Moves of its command are in flight or wait for an engine."""
     STOPPED = auto()
     """A fault stopped it; QUEUE_RESET makes it idle."""
+    HUNG = auto()
+    """It does not go on, and nobody was told; QUEUE_RESET makes it idle."""
     GONE = auto()
     """Removed, or lost with its device; nothing wakes it."""
 
@@ -75,6 +77,8 @@ class Next(Enum):
     """The end of the command in hand, `WorkQueue.clock`."""
     RESET = auto()
     """QUEUE_RESET: it stopped."""
+    NEVER = auto()
+    """QUEUE_RESET: it hangs."""
 
 
 # The members that every turn meets, by names that are found at once: looking a member up in its

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol, final
+from typing import TYPE_CHECKING, Final, final
 
 from device.core.engine.arguments import bad_bytes
 from device.core.engine.batch import FEWEST, Batch, plan_batch
@@ -13,6 +13,7 @@ from device.core.engine.decoder import (
     head_of,
     unpack_copy,
 )
+from device.core.engine.queue import WorkQueue
 from device.core.engine.steps import DOORBELL, RESET, Next
 from device.core.errors import EngineFault
 from firmware.abi._malformed import Malformed
@@ -23,32 +24,18 @@ from firmware.abi.work import WorkFlags
 from firmware.link.errors import BadTail
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from device.core.engine.executor import Executor
     from device.core.engine.fences import Fences
     from device.core.engine.notices import Notices
-    from device.core.engine.queue import WorkQueue
+    from device.core.engine.ports import Commands
     from device.core.engine.steps import Job, Outcome, Quantum
     from device.core.memory import MemoryController
     from firmware.abi.work import WorkCommand
 
 _NO_FLAGS: Final = WorkFlags.NONE
 _INTERRUPT: Final = int(WorkFlags.INTERRUPT)
-
-
-class Commands(Protocol):
-    """What runs decoded commands: the `Executor`, or what came in between."""
-
-    def cost(self, command: WorkCommand) -> int:
-        """Return the model time of a command in ticks."""
-        ...
-
-    def execute(self, queue: WorkQueue, command: WorkCommand) -> Job | None:
-        """Run a command; return what is left of it when it has to give way, else None.
-
-        Raises:
-            EngineFault: it cannot go on.
-        """
-        ...
 
 
 @final
@@ -70,6 +57,7 @@ class Turns:
         "_timed",
         "batched",
         "executor",
+        "publish",
     )
 
     def __init__(
@@ -87,6 +75,8 @@ class Turns:
         self._singly = int(self._timed)
         self.batched = 0
         """Commands that were moved by batches."""
+        self.publish: Callable[[WorkQueue, Notices], None] = WorkQueue.publish
+        """Publishes how far a queue is; something may come in front of it (see `ports`)."""
 
     def singly(self, *, wanted: bool) -> None:
         """Let every command go through the executor, one by one, or no more; askers are counted.
@@ -117,8 +107,15 @@ class Turns:
         if queue.taken != taken or queue.completed != completed:
             queue.done += queue.completed - completed
             if outcome is not RESET:
-                queue.publish(self._notices)
+                self.publish(queue, self._notices)
         return outcome
+
+    def stop(self, queue: WorkQueue, now: int, fault: EngineFault) -> Next:
+        """Stop a queue between two turns, as if what it does now had met a fault."""
+        self._now = now
+        command = queue.command
+        opcode, tag = (0, 0) if command is None else (command.OPCODE, command.tag)
+        return self._stop(queue, fault, Status.FAULT, opcode, tag)
 
     def _go_on(self, queue: WorkQueue, command: WorkCommand) -> Outcome | None:
         """Resume the command in hand: at the end of its model time, or with what is left of it."""
