@@ -105,6 +105,11 @@ class ControlRing:
             due.append(0)
         return min(due, default=None)
 
+    @property
+    def kept(self) -> int:
+        """Places of the reply ring that are kept for replies which wait."""
+        return len(self._waiting)
+
     def has_work(self, now: int) -> bool:
         """Whether `serve` would do something at `now`."""
         due = self.wake_at if self.active else None

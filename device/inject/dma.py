@@ -94,7 +94,7 @@ class DmaTap:
         parts, end = begin(command, max(0, size))
         return self._run(queue, command, run, parts, end, fails=fails)
 
-    def _run(  # noqa: PLR0913 - a transfer, what runs it, and where it ends
+    def _run(
         self,
         queue: WorkQueue,
         command: Transfer,

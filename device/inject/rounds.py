@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from device.core.effects import WakeAt
+from device.core.engine import Activity
 from firmware.inject import Site
 
 if TYPE_CHECKING:
     from device.core.clients import Client
     from device.core.device import Device
     from device.core.effects import Effect
+    from device.core.engine import WorkQueue
     from device.core.inside import Rounds
+    from firmware.abi.work import FenceWrite
     from firmware.inject import Hit, Injector
 
 NANOSECONDS: Final = 1_000_000_000
@@ -117,6 +120,15 @@ class InjectedRounds:
             effects = tap.after(now, effects)
         wakes = [at for at in self._wakes() if at is not None]
         return [*effects, WakeAt(min(wakes))] if wakes else effects
+
+    def signal(self, queue: WorkQueue, command: FenceWrite) -> None:
+        """Signal a fence behind its command's back, unless its queue or pool has gone."""
+        pool = queue.client.pools.get(command.pool)
+        if queue.activity is Activity.GONE or pool is None or command.slot >= pool.count:
+            return
+        if pool.value(command.slot) < command.value:
+            self.inside.blocks.scheduler.fences.write(queue, command)
+            self.stir()
 
     def ask(self, point: str, site: Site) -> Hit | None:
         """Tell the injector that a point is reached; return what to do there."""

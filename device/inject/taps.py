@@ -6,10 +6,17 @@ from typing import TYPE_CHECKING
 
 from device.inject.commands import InjectedCommands
 from device.inject.dma import DmaTap
+from device.inject.doorbells import DoorbellsTap
 from device.inject.entries import EntryTap
 from device.inject.invalidations import InvalidateTap
 from device.inject.memory import AccessTap, AllocateTap
+from device.inject.microcontroller import BootTap, FirmwareTap
+from device.inject.published import PublishedTap
+from device.inject.queues import QueuesTap
+from device.inject.replies import RepliesTap
+from device.inject.rings import RingsTap
 from device.inject.rounds import InjectedRounds
+from device.inject.signals import SignalsTap
 from device.inject.walks import WalkTap
 from device.inject.whole import WholeDeviceTap
 
@@ -35,4 +42,12 @@ def device_taps(device: Device, injector: Injector) -> tuple[Tap, ...]:
         DmaTap(rounds, commands),
         AllocateTap(rounds),
         AccessTap(rounds),
+        BootTap(rounds),
+        FirmwareTap(rounds),
+        DoorbellsTap(rounds),
+        RingsTap(rounds, commands),
+        RepliesTap(rounds),
+        QueuesTap(rounds),
+        PublishedTap(rounds, commands),
+        SignalsTap(rounds),
     )

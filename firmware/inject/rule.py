@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import errno
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from firmware.inject.actions import Action, Errno, Flip, Set
+from firmware.inject.actions import Action, Flip, Set
 from firmware.inject.catalogue import matching
 from firmware.inject.errors import RuleError
+from firmware.inject.names import check_names
 
 if TYPE_CHECKING:
     from firmware.inject.point import Point
@@ -111,10 +111,9 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 known = ", ".join(point.selectors) or "nothing"
                 raise RuleError(f"{point.name} cannot be selected by {unknown[0]!r}; by {known}")
             _check_field(point, self.action)
+            check_names(self.action)
         address_range(self.where.address)
         _check_when(self.when)
-        if isinstance(self.action, Errno) and not hasattr(errno, self.action.error):
-            raise RuleError(f"no error of the system is called {self.action.error!r}")
 
     def selects(self, site: Site) -> bool:
         """Return whether the rule is for a site of one of its points."""

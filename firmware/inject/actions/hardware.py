@@ -13,7 +13,7 @@ class ReplyStatus(Action, frozen=True, kw_only=True):
     WORD: ClassVar[str] = "status"
     MAIN: ClassVar[str] = "status"
     TEXT: ClassVar[str] = "the command is refused with this status, and not carried out"
-    status: str = "OUT_OF_MEMORY"
+    status: str = "OUT_OF_DEVICE_MEMORY"
     """A name of `firmware.abi.status.Status`."""
 
 
@@ -73,6 +73,9 @@ class BadImage(Action, frozen=True, kw_only=True):
 
     WORD: ClassVar[str] = "bad_image"
     MAIN: ClassVar[str] = "error"
-    TEXT: ClassVar[str] = "the image is refused for this reason; the device stays in its boot state"
+    TEXT: ClassVar[str] = (
+        "the image is refused for this reason; the device stays in its boot state until the rule is"
+        " removed"
+    )
     error: str = "BAD_NOTE"
     """A name of `firmware.abi.registers.BootError`."""
