@@ -11,6 +11,9 @@ import os
 from typing import TYPE_CHECKING, Final, Protocol, final
 
 from firmware.abi.registers import STATUS, DeviceStatus, Phase
+from firmware.abi.rings import STATE as RING_STATE
+from firmware.abi.rings import STATUS as RING_STATUS
+from firmware.abi.rings import RingState
 from firmware.link.errors import LinkLost
 from firmware.link.linux import has_ended, has_hung_up, peer_credentials, peer_pidfd
 
@@ -175,10 +178,11 @@ class Liveness:
     Owner: the driver's end of a link.
     """
 
-    __slots__ = ("_peer", "_status", "_words")
+    __slots__ = ("_peer", "_ring", "_status", "_words")
 
     def __init__(self, words: Words, superblock: Superblock, peer: Peer) -> None:
         self._words = words
+        self._ring = superblock.control_ring_offset
         self._status = superblock.registers_offset + STATUS.offset
         self._peer = peer
 
@@ -186,9 +190,13 @@ class Liveness:
         """Do nothing while the device serves this client.
 
         Raises:
-            LinkLost: its process is gone, it halted, or it ended this client's session.
+            LinkLost: its process is gone, it halted, it ended this client's session, or takes no
+                command of it any more after one of its tails or heads could not be.
         """
         self._peer.check()
         status = self._words.load32(self._status)
         if status & _CLIENT_LOST or status & _PHASE == Phase.HALTED:
             raise LinkLost(f"the device ended the session: STATUS is {status:#010x}")
+        if self._words.load32(self._ring + RING_STATE) == RingState.STOPPED:
+            why = self._words.load32(self._ring + RING_STATUS)
+            raise LinkLost(f"the device stopped the control ring at {self._ring:#x}: status {why}")

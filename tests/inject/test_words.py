@@ -34,9 +34,9 @@ def test_a_line_has_point_action_selectors_and_triggers() -> None:
 
 
 def test_numbers_may_be_hexadecimal_or_have_units_and_switches_need_no_value() -> None:
-    rule = parse_rule("command.work set=size value=0x10 space=64K sticky")
+    rule = parse_rule("command.work set=size_bytes value=0x10 space=64K sticky")
     assert rule == Rule(
-        "command.work", Set(field="size", value=16), when=When(space=65536, sticky=True)
+        "command.work", Set(field="size_bytes", value=16), when=When(space=65536, sticky=True)
     )
 
 

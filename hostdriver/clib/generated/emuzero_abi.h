@@ -454,6 +454,8 @@ enum emuzero_fault_reason {
     EMUZERO_FAULT_REASON_FENCE_LOST = 0x9,
     /* The engine failed while it moved bytes; those before `va` were moved. */
     EMUZERO_FAULT_REASON_TRANSFER = 0xa,
+    /* The engine was reset while it worked for this queue; the command may have been begun. */
+    EMUZERO_FAULT_REASON_ENGINE_RESET = 0xb,
 };
 
 /* What a handle names. */
