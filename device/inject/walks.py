@@ -35,7 +35,7 @@ class WalkTap:
     def __init__(self, rounds: InjectedRounds) -> None:
         self._rounds = rounds
         self._walks = rounds.inside.blocks.hardware.spaces.walks
-        self._turns = rounds.inside.blocks.scheduler.turns
+        self._turns = rounds.inside.blocks.scheduler.runner
         self._plain = Walks()
         self._decided: dict[tuple[int, int], int] = {}
         """Pages that were found to be missing and not yet walked to: root and page, the level."""
