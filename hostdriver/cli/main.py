@@ -54,6 +54,9 @@ COMMANDS: Final = {
     ),
     "run": Entry("hostdriver.cli.run", "Run a Level Zero program on an emulator of its own."),
     "trace": Entry("hostdriver.cli.trace.command", "Show what a program calls, a line each."),
+    "sweep": Entry(
+        "hostdriver.cli.sweep.command", "Let each thing that can fail do so, in a run of its own."
+    ),
     "env": Entry("hostdriver.cli.environment", "Print how programs find the driver."),
     "serve": Entry("hostdriver.cli.serve", "Run an emulator until it is told to end."),
     "status": Entry("hostdriver.cli.status.command", "Show what an emulator is doing."),

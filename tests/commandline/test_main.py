@@ -125,7 +125,7 @@ def test_a_shell_gets_commands_and_options_completed() -> None:
         )
         return shown.stdout.splitlines()
 
-    assert complete("emuzero s", 1) == ["plain,serve", "plain,status"]
+    assert complete("emuzero s", 1) == ["plain,sweep", "plain,serve", "plain,status"]
     assert complete("emuzero status --w", 2) == ["plain,--watch"]
     assert complete("emuzero --ver", 1) == ["plain,--version"]
     for program in ("run ./pro", "run -- ./pro", "run ./program its/file", "trace -- ./pro"):

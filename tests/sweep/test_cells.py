@@ -1,0 +1,51 @@
+"""Cells: one run for each site, or a few spread over them."""
+
+from __future__ import annotations
+
+import pytest
+
+from firmware.inject import Coverage, PointCoverage, parse_rule, points
+from hostdriver.cli.sweep.cells import default_rules, plan, spread
+
+
+def _coverage(**reached: int) -> Coverage:
+    named = {name.replace("__", "."): count for name, count in reached.items()}
+    return Coverage.of({name: PointCoverage(name, n, 0, 0, 0) for name, n in named.items()})
+
+
+@pytest.mark.parametrize(
+    ("count", "most", "sites"),
+    [
+        (0, 0, []),
+        (3, 0, [1, 2, 3]),
+        (3, 5, [1, 2, 3]),
+        (10, 1, [1]),
+        (10, 2, [1, 10]),
+        (10, 4, [1, 4, 7, 10]),
+        (1000, 3, [1, 500, 1000]),
+    ],
+)
+def test_sites_are_all_or_spread_with_first_and_last(
+    count: int, most: int, sites: list[int]
+) -> None:
+    assert list(spread(count, most)) == sites
+
+
+def test_each_site_of_each_point_of_a_rule_is_a_cell() -> None:
+    rule = parse_rule("os.driver.* errno=EIO probability=0.5 call=zeMem*")
+    cells = plan([rule], _coverage(os__driver__map=2, os__driver__reserve=1, mmu__walk=9))
+    assert [cell.line for cell in cells] == [
+        "os.driver.reserve errno=EIO 'call=zeMem*' nth=1",
+        "os.driver.map errno=EIO 'call=zeMem*' nth=1",
+        "os.driver.map errno=EIO 'call=zeMem*' nth=2",
+    ]
+    assert [(cell.point, cell.nth) for cell in cells[1:]] == [
+        ("os.driver.map", 1),
+        ("os.driver.map", 2),
+    ]
+
+
+def test_by_default_every_point_fails_as_it_fails_by_itself() -> None:
+    assert {rule.point for rule in default_rules()} == set(points())
+    for rule in default_rules():
+        rule.check()
