@@ -22,6 +22,8 @@ from hostdriver.runtime.discovery import SOCKET_VARIABLE
 from hostdriver.runtime.environment import child_environment
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from firmware.abi.statistics import DeviceStatistics
     from hostdriver.cli.observer import Report
     from hostdriver.pytestplugin.forking import Child, StarterProcess
@@ -56,6 +58,10 @@ class PrivateEmulator:
         """Where it listens; programs find it in EMUZERO_SOCKET."""
         self.records: Records | None = None
         """What it tells of C programs; None: their drivers are in processes of their own."""
+        self.was_injected = False
+        """Whether rules were there; nobody else should meet it then."""
+        self.calm: Callable[[], None] = _nothing
+        """Removes the rules of the test, before anything is given back."""
         self._last_words: str | None = None
         self.expects_death = False
         """Whether its death is what the test wants."""
@@ -208,3 +214,7 @@ class PrivateEmulator:
             word for name, value in values.items() if value is not None for word in (name, value)
         ]
         return ["--socket", str(self.socket), "--log", "info", *map(str, given)]
+
+
+def _nothing() -> None:
+    """Remove no rules, as there are none."""

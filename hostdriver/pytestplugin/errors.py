@@ -21,5 +21,10 @@ class ProcessFailed(AssertionError):
 
 
 @final
+class NotRecovered(AssertionError):
+    """A call did not fail by a rule, or does not work without it; the text says which."""
+
+
+@final
 class Leaked(AssertionError):
     """Something is still there that was not there before; the text says what and how many."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hostdriver.cli.status.document import document_of, record_of
 from hostdriver.pytestplugin.errors import EmulatorFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator, Mapping
     from pathlib import Path
 
     from hostdriver.cli.observer import DeviceReport, Report
@@ -28,6 +29,8 @@ class Section(NamedTuple):
 
     title: str
     text: str
+    files: Mapping[str, str] = MappingProxyType({})
+    """Files that it has beside the report, by name."""
 
 
 @final
@@ -76,6 +79,9 @@ class Evidence:
         (folder / "report.txt").write_text(
             "\n".join(f"--- {section.title} ---\n{section.text}\n" for section in sections)
         )
+        for section in sections:
+            for name, text in section.files.items():
+                (folder / name).write_text(text)
         (folder / "seed.txt").write_text(f"{self._seed}\n")
         (folder / "emulator.log").write_text(self.emulator.log)
         if self._report is not None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from hostdriver.pytestplugin.outcome import EVIDENCE, has_failed
+from hostdriver.pytestplugin.outcome import EVIDENCE, PART, has_failed
 from hostdriver.pytestplugin.seed import seed_of
 from hostdriver.pytestplugin.settings import settings_of, wanted_by
 
@@ -17,9 +18,11 @@ if TYPE_CHECKING:
 
     from hostdriver import levelzero as ze
     from hostdriver.pytestplugin.emulator import PrivateEmulator
+    from hostdriver.pytestplugin.injection import Injection
     from hostdriver.pytestplugin.pool import Pool
     from hostdriver.pytestplugin.processes import Processes
     from hostdriver.pytestplugin.program import ProgramRunner
+    from hostdriver.pytestplugin.sweep import Fault
 
 
 @pytest.fixture(scope="session")
@@ -41,12 +44,12 @@ def emuzero_session_device(
     """
     from hostdriver.pytestplugin.leaks import check_leaks, snapshot
 
-    wanted = replace(settings_of(request.config), scope="session")
-    emulator = emuzero_pool.shared(wanted)
-    before = snapshot(emulator)
-    yield emulator
-    if wanted.leaks and emulator.is_alive:
-        check_leaks(before, emulator, "session")
+    wanted = replace(settings_of(request.config), scope="test")
+    with emuzero_pool.lent(wanted) as emulator:
+        before = snapshot(emulator)
+        yield emulator
+        if wanted.leaks and emulator.is_alive:
+            check_leaks(before, emulator, "session")
 
 
 @pytest.fixture
@@ -67,6 +70,7 @@ def emuzero_device(
         evidence = item.stash[EVIDENCE] = Evidence(emulator, seed_of(item.config))
         before = snapshot(emulator)
         yield emulator
+        emulator.calm()
         with evidence.gathered_on_failure():
             if not has_failed(item):
                 emulator.check_alive()
@@ -87,6 +91,7 @@ def emuzero_driver(
 
     with ze.connect(emuzero_device.socket, start=None) as driver:
         yield driver
+        emuzero_device.calm()
         item: pytest.Item = request.node
         if emuzero_device.wanted.leaks and not has_failed(item):
             with item.stash[EVIDENCE].gathered_on_failure():
@@ -94,12 +99,15 @@ def emuzero_driver(
 
 
 @pytest.fixture
-def emuzero_context(emuzero_driver: ze.Driver) -> Generator[ze.Context]:
+def emuzero_context(
+    emuzero_driver: ze.Driver, emuzero_device: PrivateEmulator
+) -> Generator[ze.Context]:
     """Make a context of all devices of the test's driver."""
     from hostdriver import levelzero as ze
 
     context = emuzero_driver.create_context()
     yield context
+    emuzero_device.calm()
     # Of work that is not done the driver's fixture tells.
     with contextlib.suppress(ze.ZeError):
         if not context.destroyed:
@@ -134,10 +142,36 @@ def emuzero_processes(
                 processes.check_ended()
 
 
+@pytest.fixture
+def emuzero_inject(
+    emuzero_device: PrivateEmulator, request: pytest.FixtureRequest
+) -> Generator[Injection]:
+    """Return what adds rules of fault injection to the test's emulator; they go with the test."""
+    from hostdriver.pytestplugin import injection
+
+    item: pytest.Item = request.node
+    seed = seed_of(item.config)
+    item.stash[EVIDENCE].add(partial(injection.fault_sections, emuzero_device))
+    with contextlib.closing(injection.Injection(emuzero_device, seed)) as made:
+        yield made
+
+
+@pytest.fixture
+def emuzero_fault(request: pytest.FixtureRequest) -> Fault | None:
+    """Return what fails in this run of a test that is marked `emuzero_fail_nth`.
+
+    None in the first run, in which nothing fails, and in tests without the marker.
+    """
+    item: pytest.Item = request.node
+    return item.stash[PART].fault if PART in item.stash else None
+
+
 __all__ = [
     "emuzero_context",
     "emuzero_device",
     "emuzero_driver",
+    "emuzero_fault",
+    "emuzero_inject",
     "emuzero_pool",
     "emuzero_processes",
     "emuzero_run",

@@ -6,6 +6,7 @@ run that uses none of the fixtures does not notice it.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,12 +16,14 @@ from hostdriver.pytestplugin.fixtures import (
     emuzero_context,
     emuzero_device,
     emuzero_driver,
+    emuzero_fault,
+    emuzero_inject,
     emuzero_pool,
     emuzero_processes,
     emuzero_run,
     emuzero_session_device,
 )
-from hostdriver.pytestplugin.outcome import EVIDENCE, FAILED
+from hostdriver.pytestplugin.outcome import EVIDENCE, FAIL_NTH, FAILED, PART
 from hostdriver.pytestplugin.seed import add_seed, choose_seed, seed_of, tell_worker
 from hostdriver.pytestplugin.settings import MARKER, add_settings, settings_of
 
@@ -39,6 +42,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("emuzero").addoption(
         "--emuzero-artefacts", dest="emuzero_artefacts", metavar="DIR", help=what
     )
+    parser.getgroup("emuzero").addoption(
+        "--emuzero-site",
+        dest="emuzero_site",
+        metavar="GLOB",
+        help=f"only these sites of tests that are marked {FAIL_NTH}, such as 'memory.allocate#2'",
+    )
     parser.addini("emuzero_artefacts", what, default="")
 
 
@@ -48,6 +57,11 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         f"{MARKER}(devices, vram, spec, profile, driver, scope, trace, leaks): what the emulator"
         " of the test is, and how the test is looked after (emuzero, docs/pytest.md)",
+    )
+    config.addinivalue_line(
+        "markers",
+        f"{FAIL_NTH}(*points_or_rules, at_most=100): run the test once more for each time that it"
+        " reaches one of the points, which then fails (emuzero, docs/pytest.md)",
     )
     settings_of(config)
     choose_seed(config)
@@ -80,16 +94,41 @@ def pytest_runtest_makereport(
     return report
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Run a test that is marked so for each of its sites; leave all others to pytest."""
+    if item.get_closest_marker(FAIL_NTH) is None or PART in item.stash:
+        return None
+    from hostdriver.pytestplugin.sweep import sweep
+
+    sweep(item, nextitem)
+    return True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let a run that is none say why."""
+    if PART in item.stash:
+        item.stash[PART].prepare()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     """Let a test fail during which its emulator died, unless it has failed by itself."""
-    yield
-    if (evidence := item.stash.get(EVIDENCE, None)) is not None:
+    evidence = item.stash.get(EVIDENCE, None)
+    part = item.stash.get(PART, None)
+    if evidence is None:
+        if part is not None:
+            raise pytest.UsageError(f"{item.nodeid}: {FAIL_NTH} needs a fixture with an emulator")
+        yield
+        return
+    with nullcontext() if part is None else part.running(evidence, seed_of(item.config)):
+        yield
         evidence.emulator.check_alive()
 
 
 def _attach(item: pytest.Item, report: pytest.TestReport, evidence: Evidence) -> None:
-    report.sections += [(f"emuzero: {title}", text) for title, text in evidence.sections()]
+    report.sections += [(f"emuzero: {part.title}", part.text) for part in evidence.sections()]
     folder = item.config.getoption("emuzero_artefacts") or item.config.getini("emuzero_artefacts")
     if folder:
         from hostdriver.pytestplugin.evidence import folder_of
@@ -103,6 +142,8 @@ __all__ = [
     "emuzero_context",
     "emuzero_device",
     "emuzero_driver",
+    "emuzero_fault",
+    "emuzero_inject",
     "emuzero_pool",
     "emuzero_processes",
     "emuzero_run",
@@ -113,4 +154,6 @@ __all__ = [
     "pytest_report_header",
     "pytest_runtest_call",
     "pytest_runtest_makereport",
+    "pytest_runtest_protocol",
+    "pytest_runtest_setup",
 ]

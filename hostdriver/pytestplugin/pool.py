@@ -33,7 +33,11 @@ class Pool:
     def lent(self, wanted: Wanted) -> Generator[PrivateEmulator]:
         """Have an emulator run for a test: one of its own, or one that the session shares."""
         if wanted.scope == "session":
-            yield self.shared(wanted)
+            emulator = self.shared(wanted)
+            yield emulator
+            if emulator.was_injected:
+                del self._shared[wanted.devices_key]
+                emulator.close()
             return
         with contextlib.closing(PrivateEmulator(self._starter, wanted)) as emulator:
             yield emulator
@@ -46,12 +50,6 @@ class Pool:
                 emulator.close()
             emulator = self._shared[wanted.devices_key] = PrivateEmulator(self._starter, wanted)
         return emulator
-
-    def discard(self, emulator: PrivateEmulator) -> None:
-        """End a shared emulator that no other test should meet; others are left alone."""
-        if self._shared.get(emulator.wanted.devices_key) is emulator:
-            del self._shared[emulator.wanted.devices_key]
-            emulator.close()
 
     def close(self) -> None:
         """End all emulators."""

@@ -17,7 +17,9 @@ INNER: Final = Path(__file__).parents[1] / "pytestplugin" / "inner"
 PLUGIN: Final = "hostdriver.pytestplugin.plugin"
 CACHE: Final = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
 """Where the C library is built; runs inside of tests have another home."""
-_HEAD: Final = re.compile(r"^_{2,} (?:ERROR at \w+ of )?(test_\w+(?:\[.*\])?) _{2,}$", re.MULTILINE)
+_HEAD: Final = re.compile(
+    r"^_+ (?:ERROR at \w+ of )?((?:\w+\.)?test_\w+(?:\[.*\])?) _+$", re.MULTILINE
+)
 _END: Final = re.compile(r"^=+ .* =+$", re.MULTILINE)
 _SETTINGS: Final = """\
 [pytest]
