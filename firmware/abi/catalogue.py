@@ -196,6 +196,7 @@ CONSTANTS: Final = (
     *_constants(channel, "CHANNEL_APPENDS_OFFSET", "CHANNEL_APPENDS_SIZE"),
     *_constants(channel, "CHANNEL_LONGEST_APPEND", "CHANNEL_NO_APPEND"),
     *_constants(channel, "CHANNEL_STREAMS_OFFSET", "CHANNEL_STREAMS"),
+    *_constants(channel, "CHANNEL_THREAD"),
     *_constants(channel, "CHANNEL_COUNTS_OFFSET", "CHANNEL_COUNTS"),
     *_constants(trace, "TRACE_MAGIC", "TRACE_VERSION"),
     *_constants(segment, "SEGMENT_MAGIC"),

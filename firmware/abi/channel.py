@@ -49,6 +49,8 @@ CHANNEL_NUDGE: Final = 0xFFFD
 
 No items. The driver rings each of its devices that is asleep, and replies.
 """
+CHANNEL_THREAD: Final = 0xFFFC
+"""Function number of the one call of a thread that START_THREAD began; item: its number."""
 CHANNEL_COUNTS_OFFSET: Final = CHANNEL_SLOTS_OFFSET + CHANNEL_SLOTS * CHANNEL_SLOT_SIZE
 """Where the first `CallCounts` stands, one for each function number."""
 CHANNEL_COUNTS: Final = 512
@@ -123,6 +125,11 @@ class QuestionKind(IntEnum):
     KEEP = 14
     """Keep the descriptor on the socket, of a memory file; answers errno, descriptor, device,
     inode. DROP_TICKET closes it."""
+    START_THREAD = 15
+    """Begin a thread that makes a CHANNEL_THREAD call (its number); answers errno."""
+    CALL_HOST = 16
+    """Call a function of the program with its argument (address, argument, number of the wait); is
+    asked of such threads alone, and is a wait: the answer says nothing."""
 
 
 class PlaceKind(IntEnum):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from hostdriver.api.command_list import Sync, append, check_open
 from hostdriver.api.command_queue import check_list
 from hostdriver.api.validation import check_pointer, read_chain
-from hostdriver.core.commandlists import CommandList, execute
+from hostdriver.core.commandlists import CommandList, execute, prepare
 from hostdriver.core.commandlists_memory import (
     pointer_of,
     timestamp_commands,
@@ -161,6 +161,7 @@ async def command_lists(
     for commands in checked:
         commands.check_executable()
     read_chain(state, p_next, ())
+    await prepare(state, target, checked)
     first = around(state, target, b"", None, sync.waits)
     marks = None if sync.signal is None else sync.signal.signal_commands(state, target)
     first += b"" if marks is None else marks.before

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from hostdriver.core.commandlists_sync import SyncPoint
     from hostdriver.core.state import DriverState
+    from hostdriver.core.streamquestions import HostFunction
 
 Target: TypeAlias = CommandList | Stream
 """A regular list, or the engine of an immediate one."""
@@ -157,13 +158,33 @@ async def append(
         ZeError: the immediate list failed (DEVICE_LOST); an event cannot be used.
     """
     commands = around(state, target, body, signal, waits)
+    await finish_append(state, target, commands, Sync(signal, tuple(waits)), uses, named)
+
+
+async def finish_append(
+    state: DriverState,
+    target: Target,
+    commands: bytes,
+    sync: Sync,
+    uses: Iterable[int] = (),
+    named: Sequence[SyncPoint] = (),
+    calls: Sequence[tuple[int, HostFunction]] = (),
+) -> None:
+    """Append encoded commands, among them those of `sync`; wait for them where the list does.
+
+    `calls` are functions of the application and where they stand.
+
+    Raises:
+        ZeError: the immediate list failed (DEVICE_LOST).
+    """
+    signal, waits = sync
     events = (*named, *waits) if signal is None else (*named, *waits, signal)
     if events:
         uses = (*uses, *(event.id for event in events))
     if isinstance(target, CommandList):
-        target.append(commands, uses, events, signal)
+        target.append(commands, uses, events, signal, calls)
         return
-    number = await hand_over(state, target, commands, uses)
+    number = await hand_over(state, target, commands, uses, calls)
     if target.plan.is_synchronous:
         await wait_until(state, target, number, None)
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, final
 
 from hostdriver.api import command_append, command_list
 from hostdriver.api import command_append_events as append_events
+from hostdriver.api.command_host_function import host_function
 from hostdriver.api.command_list import Sync
+from hostdriver.api.command_list_queries import ListQueries
 from hostdriver.api.command_queue_handle import targets_of
 from hostdriver.api.command_regions import Side
-from hostdriver.api.command_unsupported import NotOffered
-from hostdriver.core.commandqueues_stream import Stream
 from hostdriver.core.failures import null_handle
 from hostdriver.core.timeouts import INFINITE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from hostdriver.api.command_list import Target
     from hostdriver.api.command_queue_handle import EventHandle
-    from hostdriver.api.command_structures import CommandListDesc, CommandQueueDesc, CopyRegion
+    from hostdriver.api.command_structures import CopyRegion
     from hostdriver.api.context import Context
     from hostdriver.api.device import Device
     from hostdriver.api.structures import ChainedDesc, UnknownDesc
@@ -27,28 +27,14 @@ if TYPE_CHECKING:
 
 
 @final
-class CommandList(NotOffered):
+class CommandList(ListQueries):
     """A command list, regular or immediate.
 
     What is appended to a regular list is recorded, and executed by a queue as often as wanted; what
     is appended to an immediate one is executed at once. One thread at a time may use a list.
     """
 
-    __slots__ = ("_context", "_desc", "_device", "_driver", "target")
-
-    def __init__(
-        self,
-        context: Context,
-        device: Device,
-        target: Target,
-        desc: CommandListDesc | CommandQueueDesc,
-    ) -> None:
-        self._context = context
-        self._driver = context.driver
-        self._device = device
-        self._desc = desc
-        self.target = target
-        """What the driver knows of it; for this package."""
+    __slots__ = ()
 
     def __repr__(self) -> str:
         return f"<CommandList: {self.target.name}>"
@@ -68,42 +54,6 @@ class CommandList(NotOffered):
     def host_synchronize(self, timeout: int = INFINITE) -> None:
         """Wait, at most so many nanoseconds, until all that was appended is done."""
         self._driver.run(lambda state: command_list.host_synchronize(state, self.target, timeout))
-
-    def get_device_handle(self) -> Device:
-        """Return the device of the list."""
-        return self._device
-
-    def get_context_handle(self) -> Context:
-        """Return the context of the list."""
-        return self._context
-
-    def get_ordinal(self) -> int:
-        """Return the group of queues that executes the list."""
-        return command_list.ordinal_of(self._desc)
-
-    def get_flags(self) -> int:
-        """Return the flags a regular list was made with."""
-        return command_list.regular(self.target, self._desc).flags
-
-    def is_immediate(self) -> bool:
-        """Return whether what is appended is executed at once."""
-        return isinstance(self.target, Stream)
-
-    def immediate_get_index(self) -> int:
-        """Return the physical queue of an immediate list."""
-        return self._queue_desc().index
-
-    def immediate_get_flags(self) -> int:
-        """Return the flags an immediate list was made with."""
-        return self._queue_desc().flags
-
-    def immediate_get_mode(self) -> int:
-        """Return the mode an immediate list was made with."""
-        return self._queue_desc().mode
-
-    def immediate_get_priority(self) -> int:
-        """Return the priority an immediate list was made with."""
-        return self._queue_desc().priority
 
     def append_memory_copy(
         self,
@@ -212,6 +162,26 @@ class CommandList(NotOffered):
             lambda state: command_append.memory_ranges_barrier(state, self.target, ranges, sync)
         )
 
+    def append_host_function(
+        self,
+        function: Callable[[object], object] | None,
+        user_data: object = None,
+        signal_event: EventHandle | None = None,
+        wait_events: Sequence[EventHandle | None] = (),
+        *,
+        p_next: Sequence[ChainedDesc | UnknownDesc] = (),
+    ) -> None:
+        """Append a call of `function(user_data)` (zeCommandListAppendHostFunction).
+
+        A thread of the driver's calls it in this process when everything before it is done; what is
+        behind it in the list or queue begins when it has returned. It may use the driver, but must
+        not wait for what is behind it. What it raises goes to `threading.excepthook`, and the queue
+        goes on.
+        """
+        sync = _sync(signal_event, wait_events)
+        call = None if function is None else partial(function, user_data)
+        self._driver.run(lambda state: host_function(state, self.target, call, sync, p_next))
+
     def append_signal_event(
         self, event: EventHandle | None, *, p_next: Sequence[ChainedDesc | UnknownDesc] = ()
     ) -> None:
@@ -281,9 +251,6 @@ class CommandList(NotOffered):
         self._driver.run(
             lambda state: append_events.command_lists(state, self.target, targets, sync, p_next)
         )
-
-    def _queue_desc(self) -> CommandQueueDesc:
-        return command_list.immediate(self.target, self._desc)
 
 
 def _sync(signal: EventHandle | None, waits: Sequence[EventHandle | None]) -> Sync:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from hostdriver.api.queue_groups import check_queue
 from hostdriver.api.validation import check_flags, read_chain
-from hostdriver.core.commandlists import execute
+from hostdriver.core.commandlists import execute, prepare
 from hostdriver.core.commandqueues import close_stream, open_stream
 from hostdriver.core.commandqueues_stream import Stream, StreamPlan
 from hostdriver.core.commandqueues_waits import wait_until
@@ -107,6 +107,7 @@ async def execute_lists(
     checked = [check_list(state, stream, item) for item in lists]
     for commands in checked:
         commands.check_executable()
+    await prepare(state, stream, checked)
     stream.refuse_failed()
     last = b"" if fence is None else fence.signal_commands(state, stream).after
     named = () if fence is None else (fence.id,)

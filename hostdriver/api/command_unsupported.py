@@ -1,4 +1,4 @@
-"""Functions of lists that this driver does not offer: clones, changes after closing, callbacks."""
+"""Functions of lists that this driver does not offer: clones, changes after closing."""
 
 from __future__ import annotations
 
@@ -46,10 +46,6 @@ class NotOffered:
     def update_mutable_command_kernels_exp(self, *_: object) -> NoReturn:
         """Refuse: recorded commands cannot be changed."""
         raise _not_offered("zeCommandListUpdateMutableCommandKernelsExp")
-
-    def append_host_function(self, *_: object) -> NoReturn:
-        """Refuse: the device does not call into the program."""
-        raise _not_offered("zeCommandListAppendHostFunction")
 
 
 def _not_offered(function: str) -> ZeError:

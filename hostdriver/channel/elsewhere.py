@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING
 
-from hostdriver.core.questions import CloseDescriptor, Duplicate, FindMissing
+from hostdriver.core.questions import Clock, CloseDescriptor, Duplicate, FindMissing
 from hostdriver.runtime.address_space import find_missing
 from hostdriver.runtime.tickets import duplicate_of
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    OutsideQuestion: TypeAlias = CloseDescriptor | Duplicate | FindMissing
+    OutsideQuestion: TypeAlias = Clock | CloseDescriptor | Duplicate | FindMissing
 
 
 def answer_outside(pid: int, question: OutsideQuestion) -> object:
     """Answer a question about the program `pid`; descriptors are those of this process."""
     match question:
+        case Clock():
+            return time.monotonic()
         case CloseDescriptor():
             os.close(question.descriptor)
             return None

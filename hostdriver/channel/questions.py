@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, final
 
 from firmware.abi.channel import QuestionKind
 from firmware.abi.handshake import DescriptorNote
@@ -10,8 +10,10 @@ from firmware.abi.segment import FENCE_HOST_SLEEPERS, FENCE_STATUS, FENCE_VALUE,
 from firmware.link.errors import LinkLost
 from hostdriver.channel.items import MalformedMessageError, Reader, Writer
 from hostdriver.channel.pools import ProgramSlots
-from hostdriver.core.failures import device_lost, out_of_host_memory
+from hostdriver.core.failures import device_lost, out_of_host_memory, unsupported_feature
+from hostdriver.core.questionbase import Question
 from hostdriver.core.questions import (
+    CallHost,
     DropTicket,
     GiveDescriptor,
     JoinSlots,
@@ -29,10 +31,22 @@ from hostdriver.core.questions import (
     WaitSlot,
     WaitWord,
 )
+from hostdriver.core.streamquestions import ProgramFunction
 
 if TYPE_CHECKING:
     from firmware.link.carrier import Carrier
     from hostdriver.core.slotmemory import SlotMemory
+
+
+@final
+class StartThread(Question["str | None"], frozen=True):
+    """Begin a thread of the program's that makes the call of this number.
+
+    Answer: None, or why there is none.
+    """
+
+    number: int
+
 
 RemoteQuestion: TypeAlias = (
     Reserve
@@ -49,8 +63,12 @@ RemoteQuestion: TypeAlias = (
     | JoinSlots
     | LeaveSlots
     | WaitSlot
+    | StartThread
+    | CallHost
 )
 """What the program's library is asked."""
+LongQuestion: TypeAlias = WaitWord | WaitSlot | CallHost
+"""What its thread leaves its slot for."""
 
 FOREVER: Final = 0xFFFF_FFFF_FFFF_FFFF
 _NANOSECONDS: Final = 1_000_000_000
@@ -68,7 +86,11 @@ class Message(NamedTuple):
 def ask(  # noqa: C901, PLR0911, PLR0912 - one case for each question
     question: RemoteQuestion,
 ) -> Message:
-    """Return the message that asks a question."""
+    """Return the message that asks a question.
+
+    Raises:
+        ZeError: the program cannot be asked that.
+    """
     match question:
         case Reserve():
             return _numbers(QuestionKind.RESERVE, question.size, question.hint, question.alignment)
@@ -124,6 +146,10 @@ def ask(  # noqa: C901, PLR0911, PLR0912 - one case for each question
                 question.value,
                 _nanoseconds(question.timeout_seconds),
             )
+        case StartThread():
+            return _numbers(QuestionKind.START_THREAD, question.number)
+        case CallHost():
+            return _numbers(QuestionKind.CALL_HOST, *_function_of(question))
 
 
 def send_descriptor(carrier: Carrier, slot: int, descriptor: int) -> None:
@@ -139,7 +165,7 @@ def send_descriptor(carrier: Carrier, slot: int, descriptor: int) -> None:
         raise device_lost(f"the program gets no descriptors: {error}") from error
 
 
-def understand(  # noqa: C901 - one case for each question
+def understand(  # noqa: C901, PLR0911 - one case for each question
     question: RemoteQuestion, data: bytes
 ) -> object:
     """Return the answer in a program's message, as the runner of a process would give it.
@@ -178,7 +204,10 @@ def understand(  # noqa: C901 - one case for each question
             return reader.number()
         case WaitWord() | WaitSlot():
             return Waited(reader.number(), reader.number())
-        case Release() | DropTicket() | StoreBytes() | LeaveSlots():
+        case StartThread():
+            number = reader.number()
+            return f"pthread_create fails with error {number}" if number else None
+        case Release() | DropTicket() | StoreBytes() | LeaveSlots() | CallHost():
             return None
     raise MalformedMessageError(f"an answer to {question}")
 
@@ -193,6 +222,17 @@ def _new_file(reader: Reader, content: bytes) -> TicketFile | str:
 
 def _nanoseconds(seconds: float | None) -> int:
     return FOREVER if seconds is None else min(FOREVER, max(0, int(seconds * _NANOSECONDS)))
+
+
+def _function_of(question: CallHost) -> ProgramFunction:
+    """Return the program's function that is to be called.
+
+    Raises:
+        ZeError: it is one of this process.
+    """
+    if not isinstance(question.function, ProgramFunction):
+        raise unsupported_feature(f"{question.function} is no function of a program")
+    return question.function
 
 
 def _slots_of(memory: SlotMemory) -> ProgramSlots:

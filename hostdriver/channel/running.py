@@ -74,7 +74,7 @@ def step(running: Running, answer: object) -> AnyQuestion | Ended:
 
 def beside(slot: int, question: Beside, of: Running) -> Running:
     """Return an operation that is to be carried out beside calls, at its begin."""
-    operation = _without_outputs(question.make)
+    operation = without_outputs(question.make)
     return Running(slot, "work beside", operation, call=of.call, thread=of.thread)
 
 
@@ -96,8 +96,11 @@ def submit(
     return (True, found[0]) if found else (False, None)
 
 
-def outcome_of(state: DriverState | None, error: ZeError | None) -> tuple[ZeResult, str]:
-    """Return result and description of a call that has ended, and forget what it noted."""
+def outcome_of(state: DriverState | None, error: ZeError | None, what: str) -> tuple[ZeResult, str]:
+    """Return result and description of a call that has ended, and forget what it noted.
+
+    The log tells them where anybody wants to know; `what` says whose call it was.
+    """
     result, text = ZeResult.ZE_RESULT_SUCCESS, ""
     if error is not None:
         result, text = error.result, error.description
@@ -105,6 +108,8 @@ def outcome_of(state: DriverState | None, error: ZeError | None) -> tuple[ZeResu
         text = state.note
     if state is not None:
         state.note = ""
+    if _LOG.isEnabledFor(logging.DEBUG):
+        _LOG.debug("%s = %s %s", what, result.name, text)
     return result, text.encode()[:_MOST_TEXT].decode(errors="ignore")
 
 
@@ -136,7 +141,7 @@ def nonsense(error: MalformedMessageError) -> ZeError:
     return unknown(f"the program's library sent nonsense: {error}")
 
 
-async def _without_outputs(make: Callable[[], Operation[None]]) -> bytes:
+async def without_outputs(make: Callable[[], Operation[None]]) -> bytes:
     """Carry out an operation that has nothing to reply."""
     await make()
     return b""

@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 import contextlib
-import logging
-import time
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, final
 
-from firmware.abi.channel import CHANNEL_BEGIN, MessageKind
-from hostdriver.channel.arguments import Arguments, read_arguments, write_outputs
+from firmware.abi.channel import CHANNEL_BEGIN, CHANNEL_THREAD, MessageKind
+from hostdriver.channel.arguments import Arguments, read_arguments
 from hostdriver.channel.asides import take_aside
 from hostdriver.channel.beginning import begin_program
-from hostdriver.channel.calls.table import handler_of
+from hostdriver.channel.calls.table import carry_out
 from hostdriver.channel.devicework import DeviceWork, WorkQuestion
 from hostdriver.channel.elsewhere import answer_outside
 from hostdriver.channel.items import ITEM, MalformedMessageError
 from hostdriver.channel.names import Names
-from hostdriver.channel.questions import RemoteQuestion, ask, send_descriptor, understand
+from hostdriver.channel.questions import LongQuestion, RemoteQuestion, ask, send_descriptor
 from hostdriver.channel.recorded import Recorded
 from hostdriver.channel.running import Ended, Running, abandon, beside, nonsense, outcome_of, step
 from hostdriver.channel.seen import devices_of
 from hostdriver.channel.specs import interface
 from hostdriver.channel.streamrows import StreamRows
-from hostdriver.channel.waits import Waits, complete, found_already
-from hostdriver.core.failures import unknown, unsupported_feature
+from hostdriver.channel.threads import Threads
+from hostdriver.channel.waits import Waits, answer_of, found_already
+from hostdriver.core.failures import unsupported_feature
 from hostdriver.core.questions import (
     Beside,
     Clock,
     CloseDescriptor,
     Duplicate,
     FindMissing,
+    OnThread,
     Pause,
     WaitSlot,
     WaitWord,
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from hostdriver.channel.watch import Watch
     from hostdriver.core.questions import AnyQuestion
     from hostdriver.core.state import DriverState
-
-_LOG: Final = logging.getLogger(__name__)
 
 
 @final
@@ -73,6 +71,7 @@ class Session:
         "_running",
         "_slots",
         "_socket",
+        "_threads",
         "_waits",
         "_watch",
         "_work",
@@ -104,6 +103,7 @@ class Session:
         self._paused: list[Running] = []
         self._besides = count(-1, -1)
         self._waits = Waits()
+        self._threads = Threads()
         self.state: DriverState | None = None
         """What the driver knows of the program, once it has begun."""
         self.names = Names(StreamRows(slots.words))
@@ -150,7 +150,7 @@ class Session:
             closing.callback(self._work.finish_watch, self._slots, self.state, self.names)
             if self.state is not None:
                 closing.callback(close_descriptors, self.state)
-            for running in (*self._running.values(), *self._waits):
+            for running in (*self._running.values(), *self._waits, *self._threads):
                 closing.callback(abandon, running.operation)
 
     def _receive(self, message: Incoming) -> None:
@@ -182,17 +182,18 @@ class Session:
         return running
 
     def _answer_from_program(self, running: Running, question: RemoteQuestion, data: bytes) -> None:
-        answer: object
-        try:
-            answer = complete(self._devices, question, understand(question, data))
-        except (ZeError, MalformedMessageError) as error:
-            answer = error if isinstance(error, ZeError) else nonsense(error)
+        answer = answer_of(self._devices, question, data)
+        self._threads.answered(question, answer)
         self._drive(running, answer)
 
     def _begin_call(self, message: Incoming) -> None:
         if message.kind != MessageKind.CALL:
             raise MalformedMessageError(f"message {message.kind} in slot {message.slot}")
         arguments: Arguments | None = None
+        if message.what == CHANNEL_THREAD:
+            running = self._running[message.slot] = self._threads.take(message)
+            self._drive(running, None)
+            return
         if message.what == CHANNEL_BEGIN:
             if self._running or self.state is not None:
                 raise MalformedMessageError("its first call comes behind others")
@@ -221,14 +222,8 @@ class Session:
         return len(self.names.devices).to_bytes(ITEM, "little")
 
     async def _call(self, arguments: Arguments) -> bytes:
-        if self.state is None:
-            raise unknown("the program's library did not begin")
         self._recorded.check(arguments)
-        try:
-            await handler_of(arguments.spec.name)(self.state, self.names, arguments)
-        finally:
-            self._places.follow(self.state, self.names, arguments)
-        return write_outputs(arguments)
+        return await carry_out(self.state, self.names, self._places, arguments)
 
     def _drive(self, running: Running, answer: object) -> None:
         """Carry a call on until it waits for something, or ends."""
@@ -251,17 +246,17 @@ class Session:
         if isinstance(question, WorkQuestion):
             return self._work.answer(running, question, partial(self._drive, running))
         match question:
-            case CloseDescriptor() | Duplicate() | FindMissing():
+            case Clock() | CloseDescriptor() | Duplicate() | FindMissing():
                 return True, answer_outside(self._pid, question)
             case Pause():
                 self._paused.append(running)
-            case Clock():
-                return True, time.monotonic()
             case Beside():
                 begun = beside(next(self._besides), question, running)
                 self._running[begun.slot] = begun
                 self._paused.append(begun)
                 return True, None
+            case OnThread():
+                self._ask(running, self._threads.want(question))
             case WaitWord() | WaitSlot():
                 if (found := found_already(self._devices, question)) is not None:
                     return True, found
@@ -270,14 +265,14 @@ class Session:
                 self._ask(running, question)
         return False, None
 
-    def _ask(self, running: Running, question: AnyQuestion) -> None:
+    def _ask(self, running: Running, question: object) -> None:
         if not isinstance(question, RemoteQuestion):
             raise unsupported_feature(f"a program elsewhere cannot answer {question}")
         message = ask(question)
         if message.descriptor >= 0:
             send_descriptor(self._carrier, running.slot, message.descriptor)
         data = message.data
-        if isinstance(question, WaitWord | WaitSlot):
+        if isinstance(question, LongQuestion):
             data += self._waits.put(running).to_bytes(ITEM, "little")
             del self._running[running.slot]
         running.asked = question
@@ -290,10 +285,9 @@ class Session:
             if self.state is not None:
                 self._places.follow(self.state, self.names, None)
             return
-        result, text = outcome_of(self.state, error)
+        name = "" if running is None else running.name
+        result, text = outcome_of(self.state, error, f"process {self._pid}: {name}")
         encoded = text.encode()
-        if running is not None and _LOG.isEnabledFor(logging.DEBUG):
-            _LOG.debug("process %d: %s = %s %s", self._pid, running.name, result.name, text)
         if self._watch is not None and running is not None:
             self._watch.ended(running, result, data, encoded)
         self._slots.put(slot, MessageKind.REPLY, 0, data, int(result), encoded)

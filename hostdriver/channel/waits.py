@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from hostdriver.channel.items import MalformedMessageError
+from hostdriver.channel.questions import understand
+from hostdriver.channel.running import nonsense
 from hostdriver.core.failures import out_of_host_memory
 from hostdriver.core.questions import JoinSlots, LeaveSlots, Waited, WaitSlot
+from hostdriver.core.results import ZeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -69,6 +73,16 @@ def found_already(devices: Sequence[ProgramDevice], question: WaitWord | WaitSlo
         found = devices[question.device].look(question.word)
     is_over = found.value >= question.value or found.status or question.timeout_seconds == 0
     return found if is_over else None
+
+
+def answer_of(devices: Sequence[ProgramDevice], question: RemoteQuestion, data: bytes) -> object:
+    """Return what a program has answered, with the emulator's half of it done; or what failed."""
+    try:
+        return complete(devices, question, understand(question, data))
+    except ZeError as error:
+        return error
+    except MalformedMessageError as error:
+        return nonsense(error)
 
 
 def complete(devices: Sequence[ProgramDevice], question: RemoteQuestion, answer: object) -> object:

@@ -36,6 +36,7 @@ typedef struct {
 static process_state *_Atomic state;
 static emuzero_connection connection = {.socket = -1, .doorbell = -1};
 static uint64_t devices_seen;
+static uint64_t times_forked;
 static pthread_mutex_t connecting = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t slot_free = PTHREAD_COND_INITIALIZER;
@@ -82,6 +83,7 @@ static void unlock_all(void)
 static void begin_as_child(void)
 {
     unlock_all();
+    times_forked++;
     taken = 0;
     /* Threads that waited for it are not here, and would be waited for. */
     slot_free = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
@@ -204,6 +206,11 @@ bool emuzero_may_answer(void)
         return true;
     atomic_store_explicit(&last_look, now, memory_order_relaxed);
     return emuzero_check_session() == ZE_RESULT_SUCCESS;
+}
+
+uint64_t emuzero_times_forked(void)
+{
+    return times_forked;
 }
 
 const uint8_t *emuzero_places(void)

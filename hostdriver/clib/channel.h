@@ -46,6 +46,9 @@ const struct emuzero_stream_row *emuzero_stream_rows(void);
 /* Return whether it has connected, and no call has found the emulator gone since. */
 bool emuzero_has_session(void);
 
+/* Return how often this process, since it connected first, went on as the child of a fork. */
+uint64_t emuzero_times_forked(void);
+
 /* Return where the calls of a function are counted, of a connected process; NULL: nowhere. */
 struct emuzero_call_counts *emuzero_counts_of(uint16_t function);
 

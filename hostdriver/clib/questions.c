@@ -10,6 +10,7 @@
 
 #include "address_space.h"
 #include "handles.h"
+#include "hostthreads.h"
 #include "words.h"
 
 enum { TICKET_SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE, MOST_CONTENT = 4096 };
@@ -205,6 +206,14 @@ static void answer_addresses(emuzero_slot *slot, uint32_t what)
     emuzero_put(slot, (uint64_t)result);
 }
 
+static void answer_start_thread(emuzero_slot *slot)
+{
+    int result = emuzero_start_thread(emuzero_get(slot));
+
+    begin(slot);
+    emuzero_put(slot, (uint64_t)result);
+}
+
 uint32_t emuzero_answer(emuzero_slot *slot)
 {
     uint32_t what = slot->header->what;
@@ -245,6 +254,9 @@ uint32_t emuzero_answer(emuzero_slot *slot)
         return answer_wait(slot, (uint8_t *)(uintptr_t)emuzero_get(slot));
     case EMUZERO_QUESTION_KIND_JOIN:
         answer_join(slot);
+        break;
+    case EMUZERO_QUESTION_KIND_START_THREAD:
+        answer_start_thread(slot);
         break;
     default:
         begin(slot);

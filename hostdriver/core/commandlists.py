@@ -9,6 +9,7 @@ from firmware.abi.ids import WORK_COMMAND_SIZE
 from hostdriver.core.commandqueues import hand_over
 from hostdriver.core.commandqueues_waits import is_done
 from hostdriver.core.failures import invalid_argument
+from hostdriver.core.hostcalls import prepare_calls
 from hostdriver.core.results import ZeError
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from hostdriver.core.commandlists_sync import SyncPoint
     from hostdriver.core.commandqueues_stream import Stream
     from hostdriver.core.state import DriverState
+    from hostdriver.core.streamquestions import HostFunction
 
 
 @final
@@ -41,6 +43,8 @@ class CommandList:
     """Bytes of all commands."""
     signals: list[tuple[int, SyncPoint]] = field(default_factory=list[tuple[int, "SyncPoint"]])
     """Where the signal of a counting event stands in the commands, and of which."""
+    calls: list[tuple[int, HostFunction]] = field(default_factory=list[tuple[int, "HostFunction"]])
+    """Where functions of the program stand in the commands."""
     was_executed: bool = False
     """Whether the numbers that counting events got at the appends are taken."""
     recorded: bytes | None = None
@@ -63,16 +67,19 @@ class CommandList:
         uses: Iterable[int],
         events: Iterable[SyncPoint] = (),
         signal: SyncPoint | None = None,
+        calls: Iterable[tuple[int, HostFunction]] = (),
     ) -> None:
         """Record encoded commands, the last of which signals an event if one is given.
 
-        `uses` are the numbers of what they name, `events` those of it that are events.
+        `uses` are the numbers of what they name, `events` those of it that are events. `calls` are
+        functions of the program, and where the commands have room for them.
 
         Raises:
             ZeError: the list is closed; nothing was recorded.
         """
         if self.recorded is not None:
             raise invalid_argument(f"{self.name} is closed: reset it before appending")
+        self.calls += [(self.size + at, function) for at, function in calls]
         self.parts.append(commands)
         self.size += len(commands)
         self.uses.update(uses)
@@ -97,6 +104,7 @@ class CommandList:
         self.parts.clear()
         self.size = 0
         self.signals.clear()
+        self.calls.clear()
         self.was_executed = False
         self.uses.clear()
         self.events.clear()
@@ -136,6 +144,16 @@ class CommandList:
         return bytes(commands)
 
 
+async def prepare(state: DriverState, stream: Stream, lists: Iterable[CommandList]) -> None:
+    """Give a stream what it needs to execute lists: a thread, where they call functions.
+
+    Raises:
+        ZeError: see `prepare_calls`.
+    """
+    if any(commands.calls for commands in lists):
+        await prepare_calls(state, stream)
+
+
 async def execute(
     state: DriverState,
     stream: Stream,
@@ -146,6 +164,7 @@ async def execute(
 ) -> int:
     """Hand closed lists over to a stream, and commands around them; return the last one's number.
 
+    The stream was prepared for them.
     `named` are the numbers of the events that the commands around the lists name.
 
     Raises:
@@ -158,9 +177,13 @@ async def execute(
         commands.check_executable()
     parts: list[bytes] = [first] if first else []
     uses: set[int] = set(named)
+    calls: list[tuple[int, HostFunction]] = []
+    size = len(first)
     for commands in lists:
         parts.append(commands.for_execution())
         uses |= commands.uses
+        calls += [(size + at, function) for at, function in commands.calls]
+        size += commands.size
     if last:
         parts.append(last)
     # Noted before anything is asked: the number that its last command is going to have.
@@ -168,7 +191,7 @@ async def execute(
     number = stream.issued + len(blob) // WORK_COMMAND_SIZE
     for commands in lists:
         commands.runs[stream] = number
-    return await hand_over(state, stream, blob, uses)
+    return await hand_over(state, stream, blob, uses, calls)
 
 
 async def is_running(state: DriverState, commands: CommandList) -> bool:

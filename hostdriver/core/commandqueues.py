@@ -20,15 +20,17 @@ from hostdriver.core.commandqueues_rings import STREAM_ENTRIES, give_queue, take
 from hostdriver.core.commandqueues_stream import Stream
 from hostdriver.core.commandqueues_waits import fail_stream, is_done
 from hostdriver.core.failures import device_lost, in_use, invalid_argument
+from hostdriver.core.hostcalls import close_calls, place_calls
 from hostdriver.core.questions import AwaitRoom, Beside, Offer, Pause
 from hostdriver.core.results import Refusal, ZeError, failed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from hostdriver.core.commandqueues_stream import StreamPlan
     from hostdriver.core.questions import Operation
     from hostdriver.core.state import DriverState
+    from hostdriver.core.streamquestions import HostFunction
 
 _ROOM: Final = STREAM_ENTRIES // 4
 """Room that is waited for when a ring is full: fewer wake-ups than one for each command."""
@@ -62,11 +64,18 @@ async def close_stream(state: DriverState, stream: Stream) -> None:
         raise invalid_argument(f"{stream.name} is being destroyed by another call")
     stream.leaving = True
     del state.streams[stream.id]
-    await take_queue(stream)
+    try:
+        await take_queue(stream)
+    finally:
+        close_calls(state, stream)
 
 
 async def hand_over(
-    state: DriverState, stream: Stream, commands: bytes, uses: Iterable[int] = ()
+    state: DriverState,
+    stream: Stream,
+    commands: bytes,
+    uses: Iterable[int] = (),
+    calls: Sequence[tuple[int, HostFunction]] = (),
 ) -> int:
     """Put encoded commands at the end of a stream; return the number of the last. Never waits.
 
@@ -75,11 +84,14 @@ async def hand_over(
         stream: where they go.
         commands: 64 bytes each; none at all is as good as done.
         uses: numbers of the allocations that they name.
+        calls: functions of the program, which the stream was prepared for, and where the commands
+            have room for them.
 
     Raises:
         ZeError: the stream has failed (DEVICE_LOST); what was not begun is dropped.
     """
     stream.refuse_failed()
+    commands = place_calls(stream, commands, calls)
     stream.issued += len(commands) // WORK_COMMAND_SIZE
     number = stream.issued
     stream.show()

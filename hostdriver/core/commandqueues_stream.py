@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from firmware.abi.control import QueueKind
     from firmware.abi.replies import QueueCreated
+    from hostdriver.core.hostcalls import HostCalls
 
 
 class WorkContext(Protocol):
@@ -80,6 +81,8 @@ class Stream:
     uses: dict[int, int] = field(default_factory=dict[int, int])
     """Last command that names an allocation, by the allocation's number."""
     mirror: Mirror | None = None
+    calls: HostCalls | None = None
+    """Functions of the program that its commands call, once there is one."""
 
     @property
     def device(self) -> int:

@@ -20,7 +20,16 @@ import msgspec
 from firmware.abi.faults import FaultRecord
 from firmware.abi.replies import Reply
 from hostdriver.core.questionbase import Question
-from hostdriver.core.streamquestions import AwaitRoom, Beside, Clock, Offer, Offered
+from hostdriver.core.streamquestions import (
+    AwaitRoom,
+    Beside,
+    CallHost,
+    Clock,
+    Offer,
+    Offered,
+    OnThread,
+    Pause,
+)
 from hostdriver.core.ticketquestions import (
     DropTicket,
     GiveDescriptor,
@@ -226,18 +235,13 @@ class LoadBytes(Question[None], frozen=True):
     into: memoryview
 
 
-@final
-class Pause(Question[None], frozen=True):
-    """Give way: come back when another coroutine has ended, or after a moment."""
-
-
 SlotQuestion: TypeAlias = JoinSlots | LeaveSlots | WaitSlot
 """What concerns fence pools."""
 DeviceQuestion: TypeAlias = (
     Control | Submit | Offer | AwaitRoom | WaitWord | SlotQuestion | Faults | StoreBytes | LoadBytes
 )
 """What concerns a device, and the bytes on their way to it."""
-RunnerQuestion: TypeAlias = Beside | Clock | Pause
+RunnerQuestion: TypeAlias = Beside | CallHost | Clock | OnThread | Pause
 """What concerns whoever runs the coroutine."""
 SpaceQuestion: TypeAlias = Reserve | Release | MapDescriptor | ProtectNone | FindMissing
 """What concerns the address space of the application's process."""
@@ -254,6 +258,7 @@ __all__ = [
     "AnyQuestion",
     "AwaitRoom",
     "Beside",
+    "CallHost",
     "Clock",
     "CloseDescriptor",
     "Control",
@@ -271,6 +276,7 @@ __all__ = [
     "MapDescriptor",
     "Offer",
     "Offered",
+    "OnThread",
     "Operation",
     "Pause",
     "ProtectNone",

@@ -1,8 +1,8 @@
-"""Questions of streams: commands that are offered to a ring, and what goes on beside a call."""
+"""Questions of streams: commands offered to a ring, what goes on beside a call, functions."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, final
 
 import msgspec
 
@@ -12,6 +12,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hostdriver.core.questions import Operation
+
+
+class ProgramFunction(NamedTuple):
+    """A function of a program elsewhere, and what it is called with; both are addresses there."""
+
+    address: int
+    user_data: int
+
+
+HostFunction: TypeAlias = "Callable[[], object] | ProgramFunction"
+"""A function of the application that work calls: of this process, or of a program elsewhere."""
 
 
 @final
@@ -56,5 +67,30 @@ class Beside(Question["str | None"], frozen=True):
 
 
 @final
+class OnThread(Question["str | None"], frozen=True):
+    """Carry another operation out in a thread of the application's process, which goes on at once.
+
+    That operation alone may ask `CallHost`. Answer: None, or why no thread can be had.
+    """
+
+    make: Callable[[], Operation[None]]
+
+
+@final
+class CallHost(Question[None], frozen=True):
+    """Call a function of the application, in the thread whose operation asks.
+
+    Whatever it raises is told to the application, and ends nothing.
+    """
+
+    function: HostFunction
+
+
+@final
 class Clock(Question[float], frozen=True):
     """Seconds of a clock that only goes forward."""
+
+
+@final
+class Pause(Question[None], frozen=True):
+    """Give way: come back when another coroutine has ended, or after a moment."""

@@ -5,12 +5,24 @@ from __future__ import annotations
 import errno
 from functools import partial
 from pathlib import Path
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, assert_never, final
 
 from firmware.link.linux import areas_of, map_at, reserve, reserve_again, unmap, view_at
 from hostdriver.core.failures import out_of_host_memory
+from hostdriver.core.questions import (
+    FindMissing,
+    LoadBytes,
+    MapDescriptor,
+    ProtectNone,
+    Release,
+    Reserve,
+    StoreBytes,
+)
 from hostdriver.core.vaspace import align_up
 from hostdriver.runtime.spares import Spares
+
+if TYPE_CHECKING:
+    from hostdriver.core.questions import SpaceQuestion
 
 LARGEST_ARENA: Final = 8 << 40
 SMALLEST_ARENA: Final = 64 << 30
@@ -157,3 +169,29 @@ def _map_limit() -> str:
         return Path("/proc/sys/vm/max_map_count").read_text(encoding="ascii").strip()
     except OSError:
         return "too few"
+
+
+def answer_about_space(
+    space: AddressSpace, question: SpaceQuestion | StoreBytes | LoadBytes
+) -> object:
+    """Answer a question about this process's addresses, and the bytes there."""
+    match question:
+        case Reserve():
+            return space.reserve(question.size, question.hint, question.alignment)
+        case MapDescriptor():
+            return space.map_descriptor(
+                question.descriptor, question.offset, question.va, question.size
+            )
+        case FindMissing():
+            return find_missing(None, question.va, question.size)
+        case Release():
+            space.release(question.va, question.size)
+        case ProtectNone():
+            space.protect_none(question.va, question.size)
+        case StoreBytes():
+            space.store(question.va, question.data)
+        case LoadBytes():
+            space.load(question.va, question.into)
+        case _:
+            assert_never(question)
+    return None

@@ -6,7 +6,7 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING, Protocol, final
 
-from hostdriver.core.questions import AwaitRoom, Pause
+from hostdriver.core.questions import AwaitRoom, CallHost, Pause, WaitSlot
 from hostdriver.core.results import ZeError
 
 if TYPE_CHECKING:
@@ -77,11 +77,12 @@ class Alone:
     operation stands at a question that waits.
     """
 
-    __slots__ = ("_has_room", "_is_advancing", "_waiting")
+    __slots__ = ("_answer", "_has_room", "_is_advancing", "_waiting")
 
     def __init__(self, has_room: Callable[[AwaitRoom], bool]) -> None:
         """Ask `has_room` whether a wait for room would end at once."""
         self._has_room = has_room
+        self._answer: Callable[[AnyQuestion], object] | None = None
         self._waiting: list[tuple[Operation[None], AnyQuestion | None]] = []
         self._is_advancing = False
 
@@ -101,15 +102,22 @@ class Alone:
 
     def advance(self, answer: Callable[[AnyQuestion], object]) -> None:
         """Go on with every operation until each waits for something that is not there yet."""
-        if self._is_advancing or not self._waiting:
-            return
+        self._answer = answer
+        self.carry_on()
+
+    def carry_on(self) -> bool:
+        """Go on once more, while somebody waits; return whether a function was called."""
+        if self._is_advancing or not self._waiting or self._answer is None:
+            return False
         self._is_advancing = True
+        has_called = False
         try:
-            waiting, self._waiting = self._waiting, []
-            for operation, question in waiting:
-                self._go_on(operation, question, answer)
+            while self._go_on_with_all(self._answer):
+                # What waited for that may go on now.
+                has_called = True
         finally:
             self._is_advancing = False
+        return has_called
 
     def end(self) -> None:
         """Interrupt every operation where it stands."""
@@ -117,28 +125,48 @@ class Alone:
         for operation, _ in waiting:
             operation.close()
 
+    def _go_on_with_all(self, answer: Callable[[AnyQuestion], object]) -> bool:
+        waiting, self._waiting = self._waiting, []
+        has_called = False
+        for operation, question in waiting:
+            has_called |= self._go_on(operation, question, answer)
+        return has_called
+
     def _go_on(
         self,
         operation: Operation[None],
         question: AnyQuestion | None,
         answer: Callable[[AnyQuestion], object],
-    ) -> None:
+    ) -> bool:
+        """Go on with an operation, at a question; return whether it called a function."""
         reply: object = None
+        has_called = False
         is_first = True
-        while True:
-            if isinstance(question, AwaitRoom) and not self._has_room(question):
-                break
-            if isinstance(question, Pause) and not is_first:
-                break
+        while self._is_over(question, is_first=is_first):
             try:
                 if question is not None and not isinstance(question, AwaitRoom | Pause):
                     reply = answer(question)
+                has_called |= isinstance(question, CallHost)
                 question = operation.send(reply)
             except StopIteration:
-                return
+                return has_called
             except ZeError as error:
                 with contextlib.suppress(ZeError, StopIteration):
                     operation.throw(error)
-                return
+                return has_called
             reply, is_first = None, False
         self._waiting.append((operation, question))
+        return has_called
+
+    def _is_over(self, question: AnyQuestion | None, *, is_first: bool) -> bool:
+        """Return whether a question can be answered without waiting."""
+        match question:
+            case AwaitRoom():
+                return self._has_room(question)
+            case WaitSlot():
+                found = question.memory.load(question.slot)
+                return found.value >= question.value or found.status != 0
+            case Pause():
+                return is_first
+            case _:
+                return True

@@ -9,40 +9,36 @@ from __future__ import annotations
 import threading
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Final, assert_never, final
+from typing import TYPE_CHECKING, Final, final
 
 from hostdriver.core.failures import device_lost
 from hostdriver.core.questions import (
     AwaitRoom,
     Beside,
+    CallHost,
     Clock,
     CloseDescriptor,
     Control,
     DropTicket,
     Duplicate,
     Faults,
-    FindMissing,
     GiveDescriptor,
     JoinSlots,
     LeaveSlots,
-    LoadBytes,
     MakeTicket,
-    MapDescriptor,
     Offer,
+    OnThread,
     Operation,
     Pause,
-    ProtectNone,
     ReadTicket,
-    Release,
-    Reserve,
     ResultT,
-    StoreBytes,
     Submit,
     WaitSlot,
     WaitWord,
 )
-from hostdriver.runtime.address_space import AddressSpace, find_missing
+from hostdriver.runtime.address_space import AddressSpace, answer_about_space
 from hostdriver.runtime.beside import Threads
+from hostdriver.runtime.hostcalls import call_here
 from hostdriver.runtime.interrupts import ALL, Interrupts
 from hostdriver.runtime.tickets import answer_about_descriptors
 
@@ -50,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeAlias
 
-    from hostdriver.core.questions import Answer, AnyQuestion, SpaceQuestion
+    from hostdriver.core.questions import Answer, AnyQuestion
     from hostdriver.runtime.beside import Beside as BesideWay
     from hostdriver.runtime.session import Session
 
@@ -208,10 +204,10 @@ class Runner:
                 | DropTicket()
             ):
                 return answer_about_descriptors(question)
-            case Beside() | Clock():
+            case Beside() | OnThread() | CallHost() | Clock():
                 return self._answer_about_runner(question)
             case _:
-                return self._answer_about_space(question)
+                return answer_about_space(self._space, question)
 
     def _answer_of_session(self, question: Offer | JoinSlots | LeaveSlots | Faults) -> object:
         session = self.sessions[question.device]
@@ -237,10 +233,15 @@ class Runner:
         finally:
             interrupts.endure(ALL)
 
-    def _answer_about_runner(self, question: Beside | Clock) -> object:
-        if isinstance(question, Clock):
-            return time.monotonic()
-        return self._beside.begin(question.make(), self.run)
+    def _answer_about_runner(self, question: Beside | OnThread | CallHost | Clock) -> object:
+        match question:
+            case Clock():
+                return time.monotonic()
+            case CallHost():
+                call_here(question.function)
+                return None
+            case Beside() | OnThread():
+                return self._beside.begin(question.make(), self.run)
 
     def _wait_for(self, question: LongQuestion, interrupts: Interrupts, endured: int) -> object:
         """Answer a question that may take long, unless more interrupts come than are endured."""
@@ -267,28 +268,6 @@ class Runner:
             case AwaitRoom():
                 session.await_room(question.queue, question.count)
                 return None
-
-    def _answer_about_space(self, question: SpaceQuestion | StoreBytes | LoadBytes) -> object:
-        match question:
-            case Reserve():
-                return self._space.reserve(question.size, question.hint, question.alignment)
-            case MapDescriptor():
-                return self._space.map_descriptor(
-                    question.descriptor, question.offset, question.va, question.size
-                )
-            case FindMissing():
-                return find_missing(None, question.va, question.size)
-            case Release():
-                self._space.release(question.va, question.size)
-            case ProtectNone():
-                self._space.protect_none(question.va, question.size)
-            case StoreBytes():
-                self._space.store(question.va, question.data)
-            case LoadBytes():
-                self._space.load(question.va, question.into)
-            case _:
-                assert_never(question)
-        return None
 
     def _pause(self) -> None:
         with self._monitor:

@@ -31,7 +31,7 @@ from firmware.link.linux import map_anonymous
 from hostdriver.testing.waiting import StepWaiter
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from device.core.effects import Effect
     from device.core.firmware import BootImage
@@ -96,6 +96,8 @@ class World:
     def __init__(self, specs: Sequence[DeviceSpec]) -> None:
         self.now = 0
         self.held = False
+        self.programs: list[Callable[[], bool]] = []
+        """What is asked when devices are at rest: whether a program went on (see `Stepped`)."""
         self.memory = HostMemory()
         self._clients: dict[tuple[int, int], _Client] = {}
         self._wakes: dict[int, int] = {}
@@ -167,6 +169,10 @@ class World:
         """Give each device that has something to do one turn; return whether any had."""
         lost = self._detach_lost()
         return self._turn() or lost
+
+    def carry_on(self) -> bool:
+        """Let programs do what their work asks of them (see `Stepped`)."""
+        return any(carry_on() for carry_on in self.programs)
 
     def glance(self) -> None:
         """Let a moment pass for a program that looks (see `Stepped`)."""

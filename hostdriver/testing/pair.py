@@ -44,7 +44,7 @@ class Pair:
         """Power the devices up and connect a first driver; to be called by `pair`."""
         self._world = World(specs)
         self._free_bytes = [d.statistics().free_bytes for d in self._world.devices]
-        self._programs = Programs(len(specs), self._world.attach)
+        self._programs = Programs(len(specs), self._world.attach, self._world.programs)
         try:
             self.driver: Driver = self.connect("program")
         except BaseException:

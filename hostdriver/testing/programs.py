@@ -41,8 +41,17 @@ class Programs:
     the process's addresses. A closed one is forgotten.
     """
 
-    def __init__(self, device_count: int, attach: Callable[[int, str], HostEnd]) -> None:
-        """Make drivers; `attach` attaches one to a device, by number and the program's name."""
+    def __init__(
+        self,
+        device_count: int,
+        attach: Callable[[int, str], HostEnd],
+        told: list[Callable[[], bool]],
+    ) -> None:
+        """Make drivers; `attach` attaches one to a device, by number and the program's name.
+
+        `told` gets what lets a program go on while somebody waits.
+        """
+        self._told = told
         self._device_count = device_count
         self._attach = attach
         self._pid = os.getpid()
@@ -114,6 +123,7 @@ class Programs:
                 ends.append(self._attach(index, name))  # noqa: PERF401 - closed if one fails
             sessions = [Session(end) for end in ends]
             alone = Alone(lambda room: sessions[room.device].has_room(room.queue, room.count))
+            self._told.append(alone.carry_on)
             space = AddressSpace(ARENA_BYTES)
             return Runner(sessions, space, socket="in process", beside=alone)
         except BaseException as error:

@@ -29,6 +29,10 @@ class Stepped(Protocol):
         """Let the devices work until they come to rest; return whether one did anything."""
         ...
 
+    def carry_on(self) -> bool:
+        """Let programs do what their work asks of them; return whether one did anything."""
+        ...
+
     def glance(self) -> None:
         """Let a moment pass, as a look at a word takes one; a program that polls gets somewhere."""
         ...
@@ -70,7 +74,7 @@ class StepWaiter:
         world = self._world
         limit = None if timeout_seconds is None else world.now + int(timeout_seconds * NANOSECONDS)
         while (ended := self._outcome(wait)) is None:
-            if world.run():
+            if world.run() or world.carry_on():
                 continue
             self._liveness.check()
             if limit is not None and world.now >= limit:

@@ -43,6 +43,7 @@ def environment(emulator: EmulatorProcess) -> dict[str, str]:
         ("closes", 0),
         ("forks", 0),
         ("vendor", 0),
+        ("functions", 0),
         ("ends", 0),
         ("closed", 0),
         ("closing", 0),

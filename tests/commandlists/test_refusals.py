@@ -98,7 +98,6 @@ def test_what_is_not_offered_says_so(commands: ze.CommandList) -> None:
         commands.update_mutable_command_signal_event_exp,
         commands.update_mutable_command_wait_events_exp,
         commands.update_mutable_command_kernels_exp,
-        commands.append_host_function,
     ):
         with fails("UNSUPPORTED_FEATURE", "not offered"):
             call()

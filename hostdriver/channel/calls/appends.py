@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from hostdriver.api import command_append
 from hostdriver.api import command_append_events as append_events
+from hostdriver.api.command_host_function import host_function
 from hostdriver.api.command_list import Sync
 from hostdriver.api.command_regions import Side
 from hostdriver.api.command_structures import CopyRegion
@@ -13,6 +14,7 @@ from hostdriver.channel.convert import chain, descriptor
 from hostdriver.channel.names import ContextRecord
 from hostdriver.channel.work import EventRecord, ListRecord
 from hostdriver.core.failures import invalid_size, null_handle
+from hostdriver.core.streamquestions import ProgramFunction
 
 if TYPE_CHECKING:
     from hostdriver.api.structures import ChainedDesc, UnknownDesc
@@ -77,6 +79,13 @@ async def _ranges_barrier(state: DriverState, names: Names, call: Arguments) -> 
     await command_append.memory_ranges_barrier(
         state, _target(names, call), ranges, _sync(names, call)
     )
+
+
+async def _host_function(state: DriverState, names: Names, call: Arguments) -> None:
+    address, user_data = call.number("pfnHostFunction"), call.number("pUserData")
+    function = ProgramFunction(address, user_data) if address else None
+    target, sync, links = _target(names, call), _sync(names, call), _links(call)
+    await host_function(state, target, function, sync, links)
 
 
 async def _command_lists(state: DriverState, names: Names, call: Arguments) -> None:
@@ -152,6 +161,7 @@ def _links(call: Arguments) -> list[ChainedDesc | UnknownDesc]:
 
 HANDLERS: Final = {
     "zeCommandListAppendBarrier": _barrier,
+    "zeCommandListAppendHostFunction": _host_function,
     "zeCommandListAppendMemAdvise": _advise,
     "zeCommandListAppendMemoryCopy": _copy,
     "zeCommandListAppendMemoryCopyFromContext": _copy,

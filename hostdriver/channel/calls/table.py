@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from hostdriver.channel.arguments import write_outputs
 from hostdriver.channel.calls import (
     appends,
     commands,
@@ -19,12 +20,14 @@ from hostdriver.channel.calls import (
     vendor,
     virtual,
 )
+from hostdriver.core.failures import unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hostdriver.channel.arguments import Arguments
     from hostdriver.channel.names import Names
+    from hostdriver.channel.places import Places
     from hostdriver.core.questions import Operation
     from hostdriver.core.state import DriverState
 
@@ -50,6 +53,23 @@ _HANDLERS: dict[str, Handler] = {
 def handler_of(name: str) -> Handler:
     """Return what carries out a function (KeyError: the driver does not serve it)."""
     return _HANDLERS[name]
+
+
+async def carry_out(
+    state: DriverState | None, names: Names, places: Places, arguments: Arguments
+) -> bytes:
+    """Carry a call out; return its outputs. What pointers name is up to date behind it.
+
+    Raises:
+        ZeError: the call failed; the program's library did not begin.
+    """
+    if state is None:
+        raise unknown("the program's library did not begin")
+    try:
+        await handler_of(arguments.spec.name)(state, names, arguments)
+    finally:
+        places.follow(state, names, arguments)
+    return write_outputs(arguments)
 
 
 def served() -> frozenset[str]:

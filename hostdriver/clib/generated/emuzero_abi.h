@@ -67,6 +67,8 @@
 /* Rows of queues and immediate lists, of which the first belongs to nobody; the library asks
  * the driver about those that have none. */
 #define EMUZERO_CHANNEL_STREAMS 0x400
+/* Function number of the one call of a thread that START_THREAD began; item: its number. */
+#define EMUZERO_CHANNEL_THREAD 0xfffc
 /* Where the first `CallCounts` stands, one for each function number. */
 #define EMUZERO_CHANNEL_COUNTS_OFFSET 0x401000
 #define EMUZERO_CHANNEL_COUNTS 0x200 /* Functions that can be counted. */
@@ -209,6 +211,11 @@ enum emuzero_question_kind {
     /* Keep the descriptor on the socket, of a memory file; answers errno, descriptor,
      * device, inode. DROP_TICKET closes it. */
     EMUZERO_QUESTION_KIND_KEEP = 0xe,
+    /* Begin a thread that makes a CHANNEL_THREAD call (its number); answers errno. */
+    EMUZERO_QUESTION_KIND_START_THREAD = 0xf,
+    /* Call a function of the program with its argument (address, argument, number of the
+     * wait); is asked of such threads alone, and is a wait: the answer says nothing. */
+    EMUZERO_QUESTION_KIND_CALL_HOST = 0x10,
 };
 
 /* How memory came to be where it is. */

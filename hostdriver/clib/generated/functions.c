@@ -1777,7 +1777,7 @@ static const emuzero_param params_zeCommandListAppendHostFunction[] = {
     {EMUZERO_KIND_HANDLE, 0, 255, 5, 65535, 8}, /* hCommandList */
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* pfnHostFunction */
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 8}, /* pUserData */
-    {EMUZERO_KIND_CHAIN, 2, 255, 0, 65535, 0}, /* pNext */
+    {EMUZERO_KIND_CHAIN, 2, 255, 0, 65535, 1}, /* pNext */
     {EMUZERO_KIND_HANDLE, 2, 255, 8, 65535, 8}, /* hSignalEvent */
     {EMUZERO_KIND_VALUE, 2, 255, 0, 65535, 4}, /* numWaitEvents */
     {EMUZERO_KIND_HANDLES, 2, 5, 8, 65535, 8}, /* phWaitEvents */
@@ -2821,7 +2821,7 @@ const emuzero_function emuzero_functions[] = {
     {"zeGraphDumpContentsExt", params_zeGraphDumpContentsExt, 244, 3, 0},
     {"zeExecutableGraphDestroyExt", params_zeExecutableGraphDestroyExt, 245, 1, 0},
     {"zeGraphDestroyExt", params_zeGraphDestroyExt, 246, 1, 0},
-    {"zeCommandListAppendHostFunction", params_zeCommandListAppendHostFunction, 247, 7, 0},
+    {"zeCommandListAppendHostFunction", params_zeCommandListAppendHostFunction, 247, 7, 1},
     {"zerGetLastErrorDescription", params_zerGetLastErrorDescription, 248, 1, 0},
     {"zerTranslateDeviceHandleToIdentifier", params_zerTranslateDeviceHandleToIdentifier, 249, 1, 0},
     {"zerTranslateIdentifierToDeviceHandle", params_zerTranslateIdentifierToDeviceHandle, 250, 1, 0},

@@ -1601,6 +1601,7 @@ const struct {
 const emuzero_named emuzero_names[] = {
     {"zeCommandListAppendBarrier", (void (*)(void))zeCommandListAppendBarrier},
     {"zeCommandListAppendEventReset", (void (*)(void))zeCommandListAppendEventReset},
+    {"zeCommandListAppendHostFunction", (void (*)(void))zeCommandListAppendHostFunction},
     {"zeCommandListAppendMemAdvise", (void (*)(void))zeCommandListAppendMemAdvise},
     {"zeCommandListAppendMemoryCopy", (void (*)(void))zeCommandListAppendMemoryCopy},
     {"zeCommandListAppendMemoryCopyFromContext", (void (*)(void))zeCommandListAppendMemoryCopyFromContext},
@@ -1757,4 +1758,4 @@ const emuzero_named emuzero_names[] = {
     {"zexMemOpenIpcHandles", (void (*)(void))zexMemOpenIpcHandles},
 };
 
-const size_t emuzero_name_count = 156;
+const size_t emuzero_name_count = 157;
