@@ -69,6 +69,17 @@ class Profile(IntEnum):
     INTEL = 1
 
 
+class MappableHandles(IntEnum):
+    """Whether programs may map device memory by the descriptor in its handle."""
+
+    PROFILE = 0
+    """As the profile has it: with `intel` they may."""
+    ALWAYS = 1
+    """They may."""
+    NEVER = 2
+    """The descriptor names the memory and nothing else."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latencies:
     """Model time that work takes, in ticks (nanoseconds); 0 runs as fast as the host can."""

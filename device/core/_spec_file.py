@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-from device.core._spec_checks import Latencies, Profile, SpecError
+from device.core._spec_checks import Latencies, MappableHandles, Profile, SpecError
 from firmware.abi.extensions import EXTENSIONS_BY_NAME, Extension
 from firmware.abi.ids import PageSizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+NamedT = TypeVar("NamedT", Profile, MappableHandles)
 
 _SIZE: Final = re.compile(r"([0-9]{1,20}) ?(B|KiB|MiB|GiB|TiB)")
 _UNITS: Final = {"B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}
@@ -56,10 +58,18 @@ def _parse_extensions(key: str, value: object) -> Extension:
 
 
 def _parse_profile(key: str, value: object) -> Profile:
-    profiles = {profile.name.lower(): profile for profile in Profile}
-    if not isinstance(value, str) or value not in profiles:
-        raise SpecError(key, " or ".join(profiles), repr(value))
-    return profiles[value]
+    return _parse_name(Profile, key, value)
+
+
+def _parse_mappable_handles(key: str, value: object) -> MappableHandles:
+    return _parse_name(MappableHandles, key, value)
+
+
+def _parse_name(kind: type[NamedT], key: str, value: object) -> NamedT:
+    known = {member.name.lower(): member for member in kind}
+    if not isinstance(value, str) or value not in known:
+        raise SpecError(key, " or ".join(known), repr(value))
+    return known[value]
 
 
 def _parse_latencies(key: str, value: object) -> Latencies:
@@ -85,6 +95,7 @@ _PARSERS: Final[Mapping[str, Callable[[str, object], object]]] = {
     "page_sizes": _parse_page_sizes,
     "extensions": _parse_extensions,
     "profile": _parse_profile,
+    "mappable_handles": _parse_mappable_handles,
     "latencies": _parse_latencies,
 }
 

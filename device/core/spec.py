@@ -9,7 +9,7 @@ import tomllib
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Final, Self
 
-from device.core._spec_checks import Latencies, Profile, SpecError, check_spec
+from device.core._spec_checks import Latencies, MappableHandles, Profile, SpecError, check_spec
 from device.core._spec_file import parse_values
 from firmware.abi.extensions import Extension
 from firmware.abi.ids import VA_BITS, PageSizes
@@ -63,6 +63,8 @@ class DeviceSpec:
     interleave_bytes: int = 256
     """Bytes after which addresses go to the next channel."""
     ecc: bool = True
+    mappable_handles: MappableHandles = MappableHandles.PROFILE
+    """Whether the descriptor in a handle of device memory is a file of that memory alone."""
     tlb_entries: int = 4096
     """Translations that the TLB of an address space holds."""
 
@@ -103,6 +105,13 @@ class DeviceSpec:
 
     def __post_init__(self) -> None:
         check_spec(self)
+
+    @property
+    def has_mappable_handles(self) -> bool:
+        """Whether handles of device memory carry it, as they do with the public driver."""
+        if self.mappable_handles is MappableHandles.PROFILE:
+            return self.profile is Profile.INTEL
+        return self.mappable_handles is MappableHandles.ALWAYS
 
     @classmethod
     def from_toml(cls, text: str) -> Self:
@@ -179,6 +188,7 @@ class DeviceSpec:
             ip_version=self.ip_version,
             copy_group=int(self.copy_group),
             cache_size=self.cache_size,
+            mappable_handles=int(self.has_mappable_handles),
         )
 
 
@@ -188,6 +198,7 @@ __all__ = [
     "TIMER_HZ",
     "DeviceSpec",
     "Latencies",
+    "MappableHandles",
     "Profile",
     "SpecError",
 ]

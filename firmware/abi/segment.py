@@ -77,6 +77,9 @@ class SpecBlock(Record, size=512):
     ip_version: int = wire(U32, "Version of the hardware, as programs compare it.")
     copy_group: int = wire(U32, "1: there is a group of queues that can only copy.")
     cache_size: int = wire(U64, "Cache in bytes, a number that programs read.")
+    mappable_handles: int = wire(
+        U32, "1: the descriptor in a handle of device memory is the memory's own file."
+    )
 
 
 class FenceSlot(Record, size=128):

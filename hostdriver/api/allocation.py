@@ -116,7 +116,7 @@ async def allocate_device(
         size=size,
         alignment=max(alignment, 1),
         owner=target.index,
-        is_exported=is_export_asked(desc.p_next),
+        is_exported=is_export_asked(desc.p_next) or _is_file_of_its_own(target, given),
     )
     if given is not None:
         return (await import_memory(state, given, plan)).start
@@ -201,6 +201,11 @@ async def allocate_shared(
         owner=device,
     )
     return (await make(state, plan)).start
+
+
+def _is_file_of_its_own(device: DeviceState, given: ExternalMemoryImportFd | None) -> bool:
+    """Whether new memory gets a file that its handle carries; imported memory has one."""
+    return given is None and bool(device.spec.mappable_handles)
 
 
 def _check_chain(

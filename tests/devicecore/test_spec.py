@@ -91,6 +91,8 @@ def test_a_file_sets_sizes_lists_and_tables() -> None:
         ("extensions = [1]", "extensions"),
         ("profile = 'nvidia'", "profile"),
         ("profile = 1", "profile"),
+        ("mappable_handles = true", "mappable_handles"),
+        ("mappable_handles = 'sometimes'", "mappable_handles"),
         ("latencies = 1", "latencies"),
         ("[latencies]\nfence_ticks = 1", "latencies.fence_ticks"),
         ("[latencies]\ncommand_ticks = -1", "latencies.command_ticks"),

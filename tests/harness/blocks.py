@@ -47,6 +47,7 @@ def spec_block(**changes: int) -> SpecBlock:
         "ip_version": 0x030F0007,
         "copy_group": 1,
         "cache_size": 16 << 20,
+        "mappable_handles": 0,
     }
     return SpecBlock(**(values | changes))
 

@@ -60,6 +60,15 @@ class Stack:
         }
 
 
+@pytest.fixture(name="mapping_stack")
+def make_mapping_stack(tmp_path: Path) -> Generator[Stack]:
+    """Return a stack whose device lets programs map memory by its handle."""
+    packages = python_packages(REQUIREMENTS)
+    spec = 'mappable_handles = "always"'
+    with emulator_process(tmp_path, vram_size=1 << 30, spec=spec) as emulator:
+        yield Stack(packages, emulator)
+
+
 @pytest.fixture(name="stack", scope="module")
 def make_stack(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stack]:
     packages = python_packages(REQUIREMENTS)

@@ -58,6 +58,15 @@ def test_short_messages_move_too_when_it_does_not_map_device_memory(
     assert max(found["Allreduce"]) == 8 << 10
 
 
+def test_short_messages_move_by_default_where_handles_carry_device_memory(
+    mapping_stack: Stack, tmp_path: Path
+) -> None:
+    found = benchmark(mapping_stack, tmp_path, "-msglog", "6:13")
+
+    assert set(found) == BENCHMARKS | {"Allreduce"}
+    assert found["PingPong"] == {0, *(1 << log for log in range(6, 14))}
+
+
 def test_the_example_moves_memory_that_sycl_allocated(stack: Stack, tmp_path: Path) -> None:
     told = stack.run(*TWO_RANKS, "python", EXAMPLE / "exchange.py", cwd=tmp_path, I_MPI_DEBUG="3")
 

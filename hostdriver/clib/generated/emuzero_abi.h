@@ -1038,7 +1038,9 @@ struct emuzero_spec_block {
     uint32_t ip_version; /* 0xb8: Version of the hardware, as programs compare it. */
     uint32_t copy_group; /* 0xbc: 1: there is a group of queues that can only copy. */
     uint64_t cache_size; /* 0xc0: Cache in bytes, a number that programs read. */
-    uint8_t reserved_c8[312]; /* 0xc8: Reserved, must be zero. */
+    /* 0xc8: 1: the descriptor in a handle of device memory is the memory's own file. */
+    uint32_t mappable_handles;
+    uint8_t reserved_cc[308]; /* 0xcc: Reserved, must be zero. */
 };
 EMUZERO_SIZE_(emuzero_spec_block, 512);
 EMUZERO_FIELD_(emuzero_spec_block, name, 0x0);
@@ -1068,7 +1070,8 @@ EMUZERO_FIELD_(emuzero_spec_block, core_clock_mhz, 0xb4);
 EMUZERO_FIELD_(emuzero_spec_block, ip_version, 0xb8);
 EMUZERO_FIELD_(emuzero_spec_block, copy_group, 0xbc);
 EMUZERO_FIELD_(emuzero_spec_block, cache_size, 0xc0);
-EMUZERO_FIELD_(emuzero_spec_block, reserved_c8, 0xc8);
+EMUZERO_FIELD_(emuzero_spec_block, mappable_handles, 0xc8);
+EMUZERO_FIELD_(emuzero_spec_block, reserved_cc, 0xcc);
 
 /* One fence: waiters compare `value`, 64 bits, signalled when value >= target. Hosts add to
  * `host_sleepers` atomically: slots of a pool are slept on by several processes. A count
