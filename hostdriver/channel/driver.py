@@ -1,12 +1,13 @@
 """One program's driver in a process of its own: `python -m hostdriver.channel.driver`.
 
-Arguments: the emulator's socket, the descriptor of the program's socket, the
-program's hello, and how many devices there are.
+Arguments: the emulator's socket, the descriptor of the program's socket, the program's hello, how
+many devices there are, the descriptor for records (-1: none) and what they are to tell.
 It serves the program over its channel, as an emulator does, and the devices over shared memory.
 """
 
 from __future__ import annotations
 
+import os
 import select
 import signal
 import socket
@@ -15,6 +16,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
+from firmware.abi.channel import Watching
 from firmware.abi.handshake import HandshakeStatus, Welcome
 from firmware.link.client import attach_for
 from firmware.link.errors import LinkError, Refused
@@ -24,9 +26,11 @@ from firmware.link.server import refuse
 from firmware.link.sleep import may_sleep
 from firmware.link.waiting import SPIN_SECONDS
 from hostdriver.channel.host import Programs
+from hostdriver.channel.recorder import Recorder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
 
     from firmware.abi.handshake import Hello
 
@@ -63,11 +67,12 @@ class RemoteDevices:
         end, segment_file = attach_for(self._program, self._path, hello)
         *pidfd, connection = end.peer.filenos()
         for number in pidfd:
-            self.watch(number, self._lose)
-        self.watch(connection, self._lose, hang_up=True)
+            self.watch(number, self.lose)
+        self.watch(connection, self.lose, hang_up=True)
         return LocalAttachment(end, segment_file, _nothing)
 
-    def _lose(self) -> None:
+    def lose(self) -> None:
+        """Note that the emulator has ended, or wants this process to end."""
         self.is_gone = True
 
     def watch(self, descriptor: int, handler: Callable[[], None], *, hang_up: bool = False) -> None:
@@ -90,8 +95,16 @@ class RemoteDevices:
         return bool(ready)
 
 
-def serve(path: Path, program: socket.socket, packet: bytes, device_count: int) -> None:
-    """Serve a program until it has ended, or the emulator has.
+def serve(
+    path: Path,
+    program: socket.socket,
+    packet: bytes,
+    device_count: int,
+    recorder: Recorder | None = None,
+) -> None:
+    """Serve a program until it has ended, or the emulator has, or SIGTERM comes.
+
+    A recorder is told what the program does, and belongs to this call.
 
     Raises:
         LinkError, OSError: it cannot be served; the program was told.
@@ -102,7 +115,8 @@ def serve(path: Path, program: socket.socket, packet: bytes, device_count: int) 
         refuse(program, agreement)
         return
     devices = RemoteDevices(path, device_count, program)
-    programs = Programs(devices, str(path))
+    programs = Programs(devices, str(path), recorder)
+    _end_at_signal(devices)
     try:
         programs.accept(program, agreement)
     except Refused as refused:
@@ -116,6 +130,18 @@ def serve(path: Path, program: socket.socket, packet: bytes, device_count: int) 
             _turn(devices, programs)
     finally:
         programs.close()
+
+
+def _end_at_signal(devices: RemoteDevices) -> None:
+    """Let SIGTERM end the program's session in its order, so that its account is told."""
+    woken, waking = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
+    signal.signal(signal.SIGTERM, _wake)
+    devices.watch(woken, devices.lose)
+
+
+def _wake(number: int, frame: FrameType | None) -> None:
+    """Do nothing: that a signal came is written to the pipe that wakes the loop."""
 
 
 def _turn(devices: RemoteDevices, programs: Programs) -> None:
@@ -138,13 +164,14 @@ def _turn(devices: RemoteDevices, programs: Programs) -> None:
 
 def main() -> int:
     """Be the driver of one program; return the exit status."""
-    path, number, packet, device_count = sys.argv[1:]
+    path, number, packet, device_count, told, watching = sys.argv[1:]
+    recorder = Recorder(int(told), Watching(int(watching))) if int(told) >= 0 else None
     # The terminal's Ctrl-C is the program's; this ends with it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with socket.socket(fileno=int(number)) as program:
         program.setblocking(False)  # noqa: FBT003 - positional only
         try:
-            serve(Path(path), program, bytes.fromhex(packet), int(device_count))
+            serve(Path(path), program, bytes.fromhex(packet), int(device_count), recorder)
         except (LinkError, OSError) as error:
             sys.stderr.write(f"emuzero: the driver of a program cannot begin: {error}\n")
             return 1

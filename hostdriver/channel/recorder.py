@@ -7,6 +7,8 @@ import os
 import time
 from typing import TYPE_CHECKING, Final, final
 
+import msgspec
+
 from firmware.abi.channel import Watching
 from firmware.abi.ids import ABI_MAJOR, ABI_MINOR
 from firmware.abi.trace import TRACE_VERSION, TraceHeader, TraceKind, TraceRecord
@@ -95,6 +97,10 @@ class Recorder:
             more=more,
         )
         self._hold(record.pack() + payload)
+
+    def pass_on(self, record: TraceRecord, program: int, payload: bytes) -> None:
+        """Write a record that another recorder made of a program, which has this number here."""
+        self._hold(msgspec.structs.replace(record, program=program).pack() + payload)
 
     def flush(self) -> None:
         """Write what was held back."""

@@ -71,8 +71,8 @@ def serve(  # noqa: PLR0913 - one for each thing that the command line may say
     """Run an emulator until a signal, or on demand until nobody needs it; `ready` when it listens.
 
     A recorder is told what C programs do, and belongs to the emulator. With `apart` each C program
-    has its driver in a process of its own, of which no recorder hears. The scenario's rules are in
-    from the start, and with `counts_all` every point is counted.
+    has its driver in a process of its own. The scenario's rules are in from the start, and with
+    `counts_all` every point is counted.
 
     Raises:
         RuleError: a rule that cannot be carried out.
@@ -83,7 +83,7 @@ def serve(  # noqa: PLR0913 - one for each thing that the command line may say
     emulator = Emulator(config)
     try:
         if apart:
-            emulator.serve_programs(DriverProcesses(emulator.local, str(socket_path)))
+            emulator.serve_programs(DriverProcesses(emulator.local, str(socket_path), recorder))
         else:
             emulator.serve_programs(Programs(emulator.local, str(socket_path), recorder))
         take_rules(emulator, scenario, counts_all=counts_all)

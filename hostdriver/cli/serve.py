@@ -104,8 +104,6 @@ def command(  # noqa: PLR0913 - one for each option
         _begin_log(log)
     recorder = _recorder(record, record_fd)
     apart = driver == "process"
-    if apart and recorder is not None:
-        raise BadInput("--record hears nothing of drivers in processes of their own")
     injection = injection_of(fault, scenario, seed, counts_all=count_points)
     made = read_spec(spec, vram_size=vram, profile=profile)
     image = None if firmware is None else read_file(firmware)

@@ -147,10 +147,3 @@ def test_run_gives_each_program_a_driver_where_it_is_asked_to(compile_program: C
     # Whoever holds the session logs that it begins, and drivers apart log nothing.
     assert ", leaves, begins" in inline.stderr
     assert ", leaves, begins" not in apart.stderr
-
-
-def test_a_summary_needs_drivers_in_the_emulator() -> None:
-    done = emuzero("run", "--summary", "--driver", "process", "--", "echo", "ran")
-
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "--driver inline" in done.stderr

@@ -17,7 +17,7 @@ from hostdriver.cli.environment import environment_for
 from hostdriver.cli.exits import BadInput, CommandError
 from hostdriver.cli.faults.given import fault_options, injection_of
 from hostdriver.cli.listener import Listener
-from hostdriver.cli.options import LOG_OPTION, device_options
+from hostdriver.cli.options import DRIVER_OPTION, LOG_OPTION, device_options
 from hostdriver.cli.private import EXIT_CODES, Record, private_emulator, run_program
 from hostdriver.cli.summary import NOTHING
 from hostdriver.cli.trace.document import line_of
@@ -96,6 +96,7 @@ class Show:
     context_settings={"allow_interspersed_args": False},
 )
 @device_options
+@DRIVER_OPTION
 @LOG_OPTION
 @fault_options
 @click.option("--ring", is_flag=True, help="Show the binary commands that each call caused, too.")
@@ -122,6 +123,7 @@ def command(  # noqa: PLR0913 - one for each option
     vram: int | None,
     spec: Path | None,
     profile: str | None,
+    driver: str | None,
     log: str | None,
     fault: tuple[str, ...],
     scenario: Path | None,
@@ -150,6 +152,7 @@ def command(  # noqa: PLR0913 - one for each option
         "--vram": vram,
         "--spec": spec,
         "--profile": profile,
+        "--driver": driver,
         "--log": log,
     }
     injection = injection_of(fault, scenario, seed, counts_all=count_points)
