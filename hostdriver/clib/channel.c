@@ -5,6 +5,8 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -130,6 +132,19 @@ static ze_result_t begin(void)
     return result;
 }
 
+/* Say on standard error why there is no emulator, the first time: before any handle exists, a
+ * program has no way to ask. */
+static void tell_once(void)
+{
+    static bool was_told;
+    const char *quiet = getenv("EMUZERO_QUIET");
+
+    if (was_told || (quiet != NULL && *quiet))
+        return;
+    was_told = true;
+    dprintf(STDERR_FILENO, "emuzero: %s; EMUZERO_QUIET=1 silences this line\n", emuzero_error());
+}
+
 static ze_result_t connect_locked(void)
 {
     ze_result_t result;
@@ -142,8 +157,10 @@ static ze_result_t connect_locked(void)
     }
     if (state->is_connected)
         return ZE_RESULT_SUCCESS;
-    if (!emuzero_open_connection(&connection))
+    if (!emuzero_open_connection(&connection)) {
+        tell_once();
         return ZE_RESULT_ERROR_UNINITIALIZED;
+    }
     emuzero_drop_handles_of_parent();
     emuzero_forget_exports();
     memset(stash, 0xFF, sizeof(stash));

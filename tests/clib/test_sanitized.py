@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from tests.harness.emulator_process import EmulatorProcess
 
 SANITIZED = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
-NOT_HERE = {"identifiers", "local", "lost", "mappings", "recorded", "starts"}
-"""Programs that a test has to talk to; one that takes all mappings, which watching needs."""
+NOT_HERE = {"identifiers", "local", "lost", "mappings", "nobody", "recorded", "starts"}
+"""Programs that a test has to talk to, or that need no emulator; one that takes all mappings, which
+watching needs."""
 
 
 ARGUMENTS = {"sysman": ("2", "0"), "storm": ("1", "4000", "4"), "sequence": ("7", "1500")}
