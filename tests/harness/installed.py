@@ -57,6 +57,47 @@ def debian_packages(*names: str) -> Path:
     return folder
 
 
+def debian_source(name: str, main_file: str) -> Path:
+    """Return the folder of a Debian source package, unpacked.
+
+    It comes from where the system's packages do, by lists of this function's own: the system need
+    not know of sources. `main_file` is what has to be in it.
+    """
+    with _only_once("source", name) as folder:
+        if not (folder / STAMP).exists():
+            missing = f"Debian's source package {name}"
+            for tool in ("apt-get", "dpkg-source"):
+                if shutil.which(tool) is None:
+                    pytest.fail(f"{missing} is needed, and there is no {tool} to get it with")
+            (folder / "lists" / "partial").mkdir(parents=True, exist_ok=True)
+            (folder / "sources.list").write_text(_source_lists(), encoding="utf-8")
+            own = (
+                f"Dir::Etc::sourcelist={folder}/sources.list",
+                "Dir::Etc::sourceparts=-",
+                f"Dir::State::lists={folder}/lists",
+                f"Dir::Cache::srcpkgcache={folder}/lists/sources.bin",
+                f"Dir::Cache::pkgcache={folder}/lists/packages.bin",
+                # Whoever tests may write there, `_apt` need not.
+                "APT::Sandbox::User=root",
+            )
+            options = [word for item in own for word in ("-o", item)]
+            _install(["apt-get", "--quiet", *options, "update"], missing)
+            _install(["apt-get", "--quiet", *options, "source", name], missing, folder)
+            (folder / STAMP).touch()
+        found = list(folder.glob(f"*/{main_file}"))
+    assert len(found) == 1, found
+    return found[0].parents[main_file.count("/")]
+
+
+def _source_lists() -> str:
+    """Return where the sources of the system's packages are."""
+    command = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)"]
+    known = subprocess.run(
+        [*command, "Identifier: Packages"], capture_output=True, text=True, check=True
+    )
+    return "".join(f"deb-src {line}\n" for line in sorted({*known.stdout.splitlines()}))
+
+
 def _with_includes(requirements: Path) -> str:
     """Return the lines of a file of requirements, those of the files that it names among them."""
     lines: list[str] = []
