@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from ctypes import byref, c_int, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import byref, c_char_p, c_int, c_size_t, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 
 SIZE = 1 << 20
@@ -41,15 +41,21 @@ def provider_of(kind: str, context: c_void_p, device: c_void_p) -> c_void_p:
     return provider
 
 
-def share(provider: c_void_p, memory: c_void_p) -> None:
-    """Open memory a second time by its handle."""
-    size, opened = c_size_t(), c_void_p()
+def share(kind: str, provider: c_void_p, memory: c_void_p) -> None:
+    """Open memory a second time by its handle; of host memory say why that is refused."""
+    size, opened, why = c_size_t(), c_void_p(), c_char_p()
     umf("umfMemoryProviderGetIPCHandleSize", provider, byref(size))
     handle = ctypes.create_string_buffer(size.value)
     umf("umfMemoryProviderGetIPCHandle", provider, memory, c_size_t(SIZE), handle)
-    umf("umfMemoryProviderOpenIPCHandle", provider, handle, byref(opened))
-    assert opened.value not in {None, memory.value}
-    umf("umfMemoryProviderCloseIPCHandle", provider, opened, c_size_t(SIZE))
+    if kind == "host":
+        # A provider of host memory has no device, and hands that over.
+        assert UMF.umfMemoryProviderOpenIPCHandle(provider, handle, byref(opened)) != 0
+        ze("zerGetLastErrorDescription", byref(why))
+        print((why.value or b"").decode())
+    else:
+        umf("umfMemoryProviderOpenIPCHandle", provider, handle, byref(opened))
+        assert opened.value not in {None, memory.value}
+        umf("umfMemoryProviderCloseIPCHandle", provider, opened, c_size_t(SIZE))
     umf("umfMemoryProviderPutIPCHandle", provider, handle)
 
 
@@ -65,9 +71,9 @@ def main() -> None:
         memory, page = c_void_p(), c_size_t()
         umf("umfMemoryProviderAlloc", provider, c_size_t(SIZE), c_size_t(4096), byref(memory))
         umf("umfMemoryProviderGetMinPageSize", provider, memory, byref(page))
-        if kind == "device":
-            share(provider, memory)
-        else:
+        if kind != "shared":
+            share(kind, provider, memory)
+        if kind != "device":
             ctypes.memset(memory, 1, SIZE)
         umf("umfMemoryProviderFree", provider, memory, c_size_t(SIZE))
         UMF.umfMemoryProviderDestroy(provider)
