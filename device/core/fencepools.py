@@ -30,7 +30,14 @@ class FencePools:
     keeps nothing itself: what a client has stands with the client, and goes with it.
     """
 
-    __slots__ = ("_configuration", "_live", "_memory", "_numbers", "_scheduler", "_tokens")
+    __slots__ = (
+        "_configuration",
+        "_live",
+        "_numbers",
+        "_scheduler",
+        "_tokens",
+        "system_memory",
+    )
 
     def __init__(
         self,
@@ -42,7 +49,8 @@ class FencePools:
     ) -> None:
         self._tokens = tokens
         self._live = live
-        self._memory = memory
+        self.system_memory = memory
+        """Makes memory files; something may come in between."""
         self._scheduler = scheduler
         self._configuration = configuration
         self._numbers = count(SEGMENT_POOL + 1)
@@ -59,7 +67,7 @@ class FencePools:
             raise DeviceError(Status.BAD_RANGE, slot_count, most)
         size = -(-slot_count * FenceSlot.SIZE // PAGE_SIZE) * PAGE_SIZE
         try:
-            file = self._memory.create(size)
+            file = self.system_memory.create(size)
         except HostMemoryError as error:
             raise DeviceError(Status.OUT_OF_HOST_MEMORY, size) from error
         pool = FencePool.in_file(file, slot_count)

@@ -54,7 +54,8 @@ class ObjectStore:
         ids: Ids,
     ) -> None:
         self._memory = memory
-        self._system_memory = system_memory
+        self.system_memory = system_memory
+        """Makes memory files; something may come in between."""
         self._configuration = configuration
         self._ids = ids
         sizes = [int(size) for size in configuration.spec.page_sizes]
@@ -254,7 +255,7 @@ class ObjectStore:
             # Frames that nobody uses: they make the file count as device memory, exactly.
             memory.runs = self._memory.allocate(memory.size, client.client_id)
         try:
-            file = self._system_memory.create(memory.size)
+            file = self.system_memory.create(memory.size)
         except HostMemoryError as error:
             self._memory.free(memory.runs)
             raise DeviceError(Status.OUT_OF_HOST_MEMORY, memory.size) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from device.inject.clientpages import ClientPagesTap
 from device.inject.commands import InjectedCommands
 from device.inject.dma import DmaTap
 from device.inject.doorbells import DoorbellsTap
@@ -17,6 +18,7 @@ from device.inject.replies import RepliesTap
 from device.inject.rings import RingsTap
 from device.inject.rounds import InjectedRounds
 from device.inject.signals import SignalsTap
+from device.inject.system import MemoryFileTap, PortTap
 from device.inject.walks import WalkTap
 from device.inject.whole import WholeDeviceTap
 
@@ -50,4 +52,7 @@ def device_taps(device: Device, injector: Injector) -> tuple[Tap, ...]:
         QueuesTap(rounds),
         PublishedTap(rounds, commands),
         SignalsTap(rounds),
+        MemoryFileTap(rounds),
+        PortTap(rounds),
+        ClientPagesTap(rounds),
     )

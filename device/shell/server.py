@@ -9,23 +9,25 @@ from typing import TYPE_CHECKING, Final, final
 import trio
 
 from device.core.errors import DeviceError
+from device.shell.admission import PlainAdmission
 from device.shell.connection import Connection
 from device.shell.refusals import refusal_of
 from firmware.abi.handshake import HandshakeStatus, Purpose, Welcome
 from firmware.link.errors import LinkError, Refused
 from firmware.link.handshake import Offer, examine, name_in
-from firmware.link.server import Attachment, is_same_user, receive_greeting, refuse
+from firmware.link.server import is_same_user, receive_greeting, refuse
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Sequence
 
     from device.core.device import Device
+    from device.shell.admission import Admission
     from device.shell.hostmemory import HostMemory
     from device.shell.pump import Pump
     from firmware.link.handshake import Agreement
     from firmware.link.programs import FaultHost, ProgramHost
-    from firmware.link.server import Greeting
+    from firmware.link.server import Attachment, Greeting
 
 HELLO_SECONDS: Final = 5.0
 """Time in which a connection has to say hello."""
@@ -33,8 +35,9 @@ MOST_GREETINGS: Final = 64
 """Connections that may stand in the handshake at a time; one more ends the one that stands there
 longest, which has had time enough: a client says hello as soon as it is connected."""
 REST_SECONDS: Final = 0.05
-"""Pause after the system had no descriptors left for a new connection."""
-_OUT_OF_RESOURCES: Final = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
+"""Pause after the system refused a new connection, for lack of descriptors mostly."""
+_BUGS: Final = {errno.EBADF, errno.EINVAL, errno.ENOTSOCK, errno.EOPNOTSUPP, errno.EFAULT}
+"""What accept(2) says of a listener that is none; all else may pass, as a lack of descriptors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,7 @@ class Server:
         "_programs",
         "_pump",
         "_refused",
+        "admission",
     )
 
     def __init__(
@@ -91,6 +95,8 @@ class Server:
         self._greeting: dict[trio.CancelScope, None] = {}
         """Connections in the handshake, the longest there first."""
         self._accepted = self._attached = self._refused = 0
+        self.admission: Admission = PlainAdmission()
+        """What the system does with connections; something may come in between."""
 
     def statistics(self) -> ServerStatistics:
         """Return what the server did."""
@@ -122,11 +128,11 @@ class Server:
         while True:
             await trio.lowlevel.wait_readable(self._listener)
             try:
-                connection, _ = self._listener.accept()
+                connection = self.admission.accept(self._listener)
             except (BlockingIOError, ConnectionAbortedError):
                 continue
             except OSError as error:
-                if error.errno not in _OUT_OF_RESOURCES:
+                if error.errno in _BUGS:
                     raise
                 await trio.sleep(REST_SECONDS)
                 continue
@@ -136,8 +142,10 @@ class Server:
     async def _greet(self, connection: socket.socket, scope: trio.CancelScope) -> None:
         """Attach or refuse one client; whatever it sends or does not send ends here."""
         attached = False
-        scope.deadline = trio.current_time() + HELLO_SECONDS
         try:
+            if not await self.admission.admit(connection):
+                return
+            scope.deadline = trio.current_time() + HELLO_SECONDS
             with scope:
                 await trio.lowlevel.wait_readable(connection)
                 attached = self._answer(connection, receive_greeting(connection))
@@ -170,7 +178,8 @@ class Server:
         if agreement.hello.purpose is Purpose.PROGRAM:
             return self._hand_over(connection, agreement, self._programs)
         try:
-            attachment = Attachment(connection, plan.size)
+            index = agreement.hello.device_index
+            attachment = self.admission.attachment(connection, plan.size, index)
         except (LinkError, OSError):
             refuse(connection, self._offer.refuse(HandshakeStatus.FULL))
             return False

@@ -17,6 +17,7 @@ import trio
 from device.core.spec import DeviceSpec, Profile, SpecError
 from device.inject import device_taps
 from device.shell.emulator import Emulator, EmulatorConfig
+from device.shell.taps import shell_taps
 from firmware.inject import Board, Injector, Scenario
 from hostdriver.channel.apart import DriverProcesses
 from hostdriver.channel.host import Programs
@@ -120,7 +121,8 @@ def take_rules(emulator: Emulator, scenario: Scenario, *, counts_all: bool = Fal
 
 def _taps(emulator: Emulator, injector: Injector) -> tuple[Tap, ...]:
     """Return all places of the emulator's process where an injection can act."""
-    return tuple(tap for device in emulator.devices for tap in device_taps(device, injector))
+    inside = [tap for device in emulator.devices for tap in device_taps(device, injector)]
+    return (*inside, *shell_taps(emulator.server, injector))
 
 
 __all__ = ["DeviceSpec", "Powered", "SpecError", "make_spec", "serve", "take_rules"]

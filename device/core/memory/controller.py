@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from device.core.memory.extents import Extents
     from device.core.memory.traffic import Bank
-    from device.core.memory.transfer import Chunk
+    from device.core.memory.transfer import Chunk, Moving
 
 
 @final
@@ -66,7 +66,7 @@ class MemoryController:
         """Gives out frames (`BuddyAllocator.allocate`); something may come in between."""
         self._owners = self.local.owners
         self._marked = self.local.ecc.marked
-        self._transfers = Transfers(self.local, Apertures(self.local, self.bus))
+        self.transfers: Moving = Transfers(self.local, Apertures(self.local, self.bus))
         self._tables = 0
 
     @property
@@ -174,7 +174,7 @@ class MemoryController:
             MemoryFault: BAD_APERTURE, RIGHTS or POISON before anything is moved; CLIENT_MEMORY when
                 a client's own pages fail, after which what came before was moved.
         """
-        return self._transfers.copy(destination, source)
+        return self.transfers.copy(destination, source)
 
     def fill(self, destination: Extents, pattern: bytes, phase: int = 0) -> int:
         """Repeat a pattern of 1, 2, 4, 8 or 16 bytes over extents, and return the bytes.
@@ -185,7 +185,7 @@ class MemoryController:
         Raises:
             MemoryFault: as `transfer`.
         """
-        return self._transfers.fill(destination, pattern, phase)
+        return self.transfers.fill(destination, pattern, phase)
 
     def plan_chunks(self, destination: Extents, source: Extents, chunk_bytes: int) -> list[Chunk]:
         """Check and count a transfer, and cut it into chunks to be run in this order.
@@ -193,7 +193,7 @@ class MemoryController:
         Raises:
             MemoryFault: BAD_APERTURE, RIGHTS or POISON; nothing was moved or counted.
         """
-        return self._transfers.plan_copy(destination, source, chunk_bytes)
+        return self.transfers.plan_copy(destination, source, chunk_bytes)
 
     def plan_fill(
         self, destination: Extents, pattern: bytes, chunk_bytes: int, phase: int = 0
@@ -203,7 +203,7 @@ class MemoryController:
         Raises:
             MemoryFault: as `plan_chunks`.
         """
-        return self._transfers.plan_fill(destination, pattern, chunk_bytes, phase)
+        return self.transfers.plan_fill(destination, pattern, chunk_bytes, phase)
 
     def read(self, aperture: int, address: int, size: int) -> bytes:
         """Return bytes of an aperture.
@@ -213,7 +213,7 @@ class MemoryController:
         """
         if aperture == Aperture.LOCAL:
             return self.local.read(address, size)
-        return self._transfers.read(aperture, address, size)
+        return self.transfers.read(aperture, address, size)
 
     def write(self, aperture: int, address: int, data: bytes | memoryview) -> None:
         """Store bytes to an aperture.
@@ -225,7 +225,7 @@ class MemoryController:
         if aperture == Aperture.LOCAL:
             self.local.write(address, data)
         else:
-            self._transfers.write(aperture, address, data)
+            self.transfers.write(aperture, address, data)
 
     def inject_correctable(self, address: int) -> None:
         """Weaken the VRAM word at `address`: the next read of it is corrected and counted.

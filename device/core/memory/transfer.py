@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Protocol, final
 
 from device.core.errors import InternalError, MemoryFault
 from device.core.memory.apertures import client_fault
@@ -57,6 +57,29 @@ class Chunk:
             self._task()
         except MemoryFault as fault:
             self.error = fault
+
+
+class Moving(Protocol):
+    """What moves bytes for the memory controller: `Transfers`, or what came in between.
+
+    Every method may also refuse a client's own memory, by a MemoryFault CLIENT_MEMORY.
+    """
+
+    def copy(self, destination: Extents, source: Extents) -> int: ...  # noqa: D102
+
+    def fill(self, destination: Extents, pattern: bytes, phase: int = 0) -> int: ...  # noqa: D102
+
+    def plan_copy(  # noqa: D102
+        self, destination: Extents, source: Extents, chunk_bytes: int
+    ) -> list[Chunk]: ...
+
+    def plan_fill(  # noqa: D102
+        self, destination: Extents, pattern: bytes, chunk_bytes: int, phase: int = 0
+    ) -> list[Chunk]: ...
+
+    def read(self, aperture: int, address: int, size: int) -> bytes: ...  # noqa: D102
+
+    def write(self, aperture: int, address: int, data: bytes | memoryview) -> None: ...  # noqa: D102
 
 
 @final

@@ -8,7 +8,8 @@ from firmware.inject.actions import Action, Close, Delay, Errno
 from firmware.inject.point import Layer, Point, Side
 
 _OF_DRIVER: Final = ("pid", "process", "call", "thread", "address", "size")
-_OF_DEVICE: Final = ("device", "pid", "process", "size")
+_OF_DEVICE: Final = ("device", "size")
+_OF_CLIENT: Final = ("device", "pid", "process", "size")
 
 
 def _driver(name: str, text: str, errno: str) -> Point:
@@ -18,10 +19,14 @@ def _driver(name: str, text: str, errno: str) -> Point:
 
 
 def _device(
-    name: str, text: str, errno: str, actions: tuple[type[Action], ...] = (Errno,)
+    name: str,
+    text: str,
+    errno: str,
+    actions: tuple[type[Action], ...] = (Errno,),
+    selectors: tuple[str, ...] = _OF_CLIENT,
 ) -> Point:
     return Point(
-        f"os.device.{name}", Layer.OS, Side.DEVICE, text, actions, Errno(error=errno), _OF_DEVICE
+        f"os.device.{name}", Layer.OS, Side.DEVICE, text, actions, Errno(error=errno), selectors
     )
 
 
@@ -35,7 +40,12 @@ POINTS: Final = (
     _driver("send", "the driver sends a descriptor to the device (sendmsg)", "ETOOMANYREFS"),
     _driver("receive", "the driver takes a descriptor of the device (recvmsg)", "EMFILE"),
     _driver("connect", "the driver connects to the emulator (connect)", "ECONNREFUSED"),
-    _device("memory_file", "the device makes a memory file (memfd_create, mmap)", "EMFILE"),
+    _device(
+        "memory_file",
+        "the device makes a memory file (memfd_create, mmap)",
+        "EMFILE",
+        selectors=_OF_DEVICE,
+    ),
     _device("map", "the device maps a descriptor that a client sent (mmap)", "ENOMEM"),
     _device(
         "send",
@@ -44,6 +54,8 @@ POINTS: Final = (
         (Errno, Close),
     ),
     _device("pages", "the device uses a client's memory (process_vm_readv, _writev)", "EPERM"),
-    _device("accept", "the device takes a connection (accept)", "EMFILE", (Errno, Close, Delay)),
+    _device(
+        "accept", "the device takes a connection (accept)", "EMFILE", (Errno, Close, Delay), ()
+    ),
 )
 """Points of the operating system."""
