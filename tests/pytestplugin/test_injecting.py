@@ -63,7 +63,7 @@ _RUNS: list[Run] = []
 
 
 @pytest.fixture(name="run")
-def run_once(pytester: pytest.Pytester) -> Run:
+def run_once(pytester: pytest.Pytester, programs: None) -> Run:
     """Return the one run that all tests of this process look at."""
     if not _RUNS:
         _RUNS.append(run_inner(pytester, "injecting", "-v", "--emuzero-seed=7"))

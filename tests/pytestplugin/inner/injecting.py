@@ -1,5 +1,6 @@
 """Tests of a user with faults: rules, recovery, and a test with each of its sites failing."""
 
+import os
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import trio
 from firmware.inject import Rule, When
 from firmware.inject.actions import Fail
 from hostdriver import levelzero as ze
+from hostdriver.pytestplugin.steps import Steps
 
 FAILS = "memory.allocate fail"
 
@@ -106,6 +108,45 @@ def test_it_was_run_for_each_of_them(runs: list[Any]) -> None:
         f"memory.allocate#{number}" for number in range(1, len(runs))
     ]
     assert len(others) >= 1
+
+
+PROGRAMS: list[int] = []
+
+
+@pytest.mark.emuzero_fail_nth("mcu.command")
+def test_programs_are_swept(emuzero_run: Any, emuzero_fault: Any) -> None:
+    done = emuzero_run([os.environ["CLEAN_PROGRAM"]])
+    PROGRAMS.append(done.exit_status)
+    if emuzero_fault is None:
+        done.check()
+    else:
+        assert emuzero_fault.fired
+
+
+def test_a_program_failed_by_each_of_its_sites() -> None:
+    first, *others = PROGRAMS
+    assert first == 0
+    assert len(others) > 2
+    assert set(others) == {1}
+
+
+def work(steps: Steps) -> str:
+    steps.meet("start")
+    try:
+        with ze.connect() as driver, driver.create_context() as context:
+            context.mem_free(allocate(context))
+    except ze.ZeError as error:
+        return error.result.name
+    return "fine"
+
+
+@pytest.mark.emuzero_fail_nth("memory.allocate")
+def test_processes_are_swept(emuzero_processes: Any, emuzero_fault: Any) -> None:
+    emuzero_processes.exporter(work)
+    emuzero_processes.importer(work)
+    ends = [*emuzero_processes.join().values()]
+    failed = "ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY"
+    assert sorted(ends) == ([failed, "fine"] if emuzero_fault else ["fine", "fine"])
 
 
 class TestMethods:
