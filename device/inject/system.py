@@ -8,7 +8,7 @@ from device.core.effects import Disconnect
 from device.core.ports import HostMemoryError, PagesDeniedError
 from device.inject.rounds import AroundRounds
 from firmware.abi.status import Status
-from firmware.inject.actions import Close, Errno
+from firmware.inject.actions import Close, Drop, Errno
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,10 +122,12 @@ class InjectedPort:
         return self.inner.identify_descriptor(request)
 
     def send_descriptors(self, note: DescriptorNote, files: Sequence[SharedFile]) -> bool:
-        """Send files, unless a rule lets the system refuse it, or closes the socket."""
+        """Send files, unless a rule lets the system refuse or lose them, or closes the socket."""
         hit = self.ask("os.device.send", note.size_bytes)
         if hit is None:
             return self.inner.send_descriptors(note, files)
+        if isinstance(hit.action, Drop):
+            return True
         if isinstance(hit.action, Close) and self._client is not None:
             lost = Disconnect(self._client.client_id, Status.DEVICE_LOST)
             self._rounds.inside.supervisor.effects.append(lost)

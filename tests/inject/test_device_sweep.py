@@ -34,6 +34,7 @@ HONEST = {
     "mmu.invalidate keep_stale": set[str](),
     "os.device.memory_file errno=EMFILE": {"OUT_OF_HOST_MEMORY"},
     "os.device.send errno=EMSGSIZE": {"OUT_OF_HOST_MEMORY"},
+    "os.device.send drop": {"OUT_OF_HOST_MEMORY"},
     "os.device.send close": {"OUT_OF_HOST_MEMORY", "DEVICE_LOST"},
 }
 """What a program may be told of each rule, where it is told anything."""

@@ -83,6 +83,19 @@ def test_descriptors_that_cannot_be_sent_leave_nothing_made() -> None:
         p.assert_nothing_left()
 
 
+def test_descriptors_that_get_lost_are_missed_and_what_they_were_for_is_given_back() -> None:
+    with pair(SPEC) as p, p.driver.create_context() as context:
+        faults = faults_of(p)
+        faults.add("os.device.send drop times=2")
+        with fails("OUT_OF_HOST_MEMORY", "did not send its descriptor"):
+            context.mem_alloc_host(1 << 16)
+        with fails("OUT_OF_HOST_MEMORY", "did not send its descriptor"):
+            context.event_pool_create(ze.EventPoolDesc(2, ze.EventPoolFlags.IPC))
+        p.assert_nothing_left()
+        context.mem_free(context.mem_alloc_host(1 << 16))
+        p.assert_nothing_left()
+
+
 def test_a_socket_that_closes_ends_the_session_and_leaves_the_device_well() -> None:
     with pair(SPEC) as p:
         faults = faults_of(p)

@@ -69,6 +69,7 @@ CASES = (
     Case("mmu.entry flip field=write level=0", copy, "DEVICE_LOST", "malformed"),
     Case("os.device.memory_file errno=EMFILE", allocate_host, "OUT_OF_HOST_MEMORY"),
     Case("os.device.send errno=EMSGSIZE", allocate_host, "OUT_OF_HOST_MEMORY"),
+    Case("os.device.send drop", allocate_host, "OUT_OF_HOST_MEMORY", "did not send"),
     Case("os.device.pages errno=EPERM", import_memory, "INSUFFICIENT_PERMISSIONS"),
 )
 

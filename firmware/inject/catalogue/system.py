@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from firmware.inject.actions import Action, Close, Delay, Errno
+from firmware.inject.actions import Action, Close, Delay, Drop, Errno
 from firmware.inject.point import Layer, Point, Side
 
 _OF_DRIVER: Final = ("pid", "process", "call", "thread", "address", "size")
@@ -51,7 +51,7 @@ POINTS: Final = (
         "send",
         "the device sends descriptors to a client (sendmsg)",
         "EMSGSIZE",
-        (Errno, Close),
+        (Errno, Close, Drop),
     ),
     _device("pages", "the device uses a client's memory (process_vm_readv, _writev)", "EPERM"),
     _device(
