@@ -28,7 +28,8 @@ POINTS: Final = (
         "command.control",
         Layer.COMMAND,
         Side.DEVICE,
-        "the device takes a command from a control ring",
+        "the device takes a command from a control ring; a dropped one is carried out when the rule"
+        " goes",
         _ACTIONS,
         BadOpcode(),
         _SELECTORS,
@@ -38,7 +39,8 @@ POINTS: Final = (
         "command.work",
         Layer.COMMAND,
         Side.DEVICE,
-        "the device takes a command from a work ring",
+        "the device takes a command from a work ring; a dropped one counts and does nothing, but a"
+        " fence is signalled when the rule goes",
         _ACTIONS,
         BadOpcode(),
         _SELECTORS,

@@ -24,7 +24,8 @@ POINTS: Final = (
         "link.doorbell",
         Layer.LINK,
         Side.DEVICE,
-        "a doorbell of a client reaches the device",
+        "a doorbell of a client reaches the device; one that is lost is not heard until the same"
+        " one is rung again, or the rule goes",
         (Drop, Delay, Repeat),
         Drop(),
         _SELECTORS,
@@ -33,7 +34,8 @@ POINTS: Final = (
         "link.interrupt",
         Layer.LINK,
         Side.DEVICE,
-        "the device interrupts a client, or wakes who waits on a word",
+        "the device interrupts a client, or wakes who waits on a word; who sleeps looks again"
+        " within a tenth of a second all the same",
         (Drop, Delay, Spurious),
         Drop(),
         _SELECTORS,
@@ -42,7 +44,8 @@ POINTS: Final = (
         "link.tail",
         Layer.LINK,
         Side.DEVICE,
-        "the device reads the tail of a client's ring",
+        "the device reads a new tail of a client's ring; what is behind a stale one waits for the"
+        " next doorbell, or until the rule goes; one that cannot be stops the ring",
         (Stale, Torn, Value),
         Stale(),
         _SELECTORS,
@@ -51,7 +54,8 @@ POINTS: Final = (
         "link.payload",
         Layer.LINK,
         Side.DEVICE,
-        "the device reads the entries that a tail announced",
+        "the device reads the entries that a tail announced; before they were written a place holds"
+        " the entry of the round before, or zeros",
         (Early,),
         Early(),
         _SELECTORS,
@@ -60,7 +64,8 @@ POINTS: Final = (
         "link.reply",
         Layer.LINK,
         Side.DEVICE,
-        "the device puts a reply into a client's completion ring",
+        "the device puts a reply into a client's completion ring; a lost one comes when the rule"
+        " goes, one that comes again costs a program its device",
         (Repeat, Reorder, Drop, Delay),
         Repeat(),
         (*_SELECTORS, "opcode"),
@@ -69,7 +74,8 @@ POINTS: Final = (
         "link.completed",
         Layer.LINK,
         Side.DEVICE,
-        "the device publishes how far a work queue is, or the value of a fence",
+        "the device publishes how far a work queue is, or the value of a fence; what was not"
+        " published is with the queue's next turn, a fence when the rule goes",
         (Drop, Delay, Stale),
         Drop(),
         _SELECTORS,
