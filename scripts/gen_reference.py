@@ -18,7 +18,7 @@ from scripts import environment
 
 environment.enter()
 
-from firmware.abi.reference import pages  # noqa: E402
+from firmware.inject.page import reference  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ FOLDER: Final = Path(__file__).resolve().parents[1] / "docs" / "reference"
 
 def stale(folder: Path) -> list[str]:
     """Return, in order, what is missing, different or not generated any more in `folder`."""
-    texts = pages()
+    texts = reference()
     there = {
         path.name: path.read_text(encoding="utf-8") for path in folder.glob("*") if path.is_file()
     }
@@ -40,7 +40,7 @@ def stale(folder: Path) -> list[str]:
 def write(folder: Path) -> list[str]:
     """Make `folder` hold the generated files and no others; return the names that changed."""
     changed = stale(folder)
-    texts = pages()
+    texts = reference()
     folder.mkdir(parents=True, exist_ok=True)
     for name in changed:
         if name in texts:

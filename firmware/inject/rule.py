@@ -26,6 +26,7 @@ class Where(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     device: int | None = None
     """Index of the device."""
     pid: int | None = None
+    """Process of the client or of the program."""
     process: str = ""
     """Glob of the name of the process."""
     ring: str = ""
@@ -40,6 +41,7 @@ class Where(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     call: str = ""
     """Glob of the API function that is being carried out."""
     thread: int | None = None
+    """Number of the program's thread, as the system has it."""
     level: int | None = None
     """Level of a page table."""
 

@@ -27,6 +27,7 @@ Examples:
   emuzero demo                      see what the parts do, from calls to page tables
   emuzero demo --extension range    see one extension, by a program to copy
   emuzero doctor                    check what they need
+  emuzero faults list               see where faults can be injected
   emuzero serve --vram 2GiB &       run an emulator
   emuzero status --watch            look at it
   emuzero status --json | jq .      the same for programs
@@ -35,7 +36,7 @@ Examples:
 Exit codes:
   0  done                           3    no emulator listens
   1  failed, the message says why   130  ended by Ctrl-C
-  2  wrong command line or file
+  2  wrong command line or file     4    not as a scenario expects
 
 Environment: EMUZERO_SOCKET names the emulator's socket, NO_COLOR turns colours off."""
 
@@ -60,6 +61,9 @@ COMMANDS: Final = {
     "env": Entry("hostdriver.cli.environment", "Print how programs find the driver."),
     "serve": Entry("hostdriver.cli.serve", "Run an emulator until it is told to end."),
     "status": Entry("hostdriver.cli.status.command", "Show what an emulator is doing."),
+    "faults": Entry(
+        "hostdriver.cli.faults.command", "Show where faults can be injected; change rules, live."
+    ),
     "doctor": Entry("hostdriver.cli.doctor.command", "Check what programs need, say what to do."),
     "completion": Entry("hostdriver.cli.completion", "Print completion for a shell."),
 }

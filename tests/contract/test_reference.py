@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from firmware.abi.catalogue import CONSTANTS, ENUMS, FLAGS, RECORDS, WORDS
-from firmware.abi.reference import INDEX, pages
+from firmware.abi.reference import INDEX
 from firmware.abi.registers import REGISTERS
+from firmware.inject.page import reference as pages
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "reference"

@@ -4,7 +4,7 @@
 copies there are stale.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntFlag
 from typing import Final
 
@@ -29,7 +29,7 @@ from firmware.abi.reference.markdown import (
     table,
     word_section,
 )
-from firmware.abi.reference.page import Part
+from firmware.abi.reference.page import Page, Part
 from firmware.abi.registers import REGISTERS, RegisterAccess
 from firmware.abi.replies import REPLIES
 from firmware.abi.work import WORK_COMMANDS
@@ -76,10 +76,14 @@ The register ABI_VERSION and the superblock hold what was agreed.
 """
 
 
-def pages() -> Mapping[str, str]:
-    """Return the text of every page by its file name."""
+def pages(others: Sequence[Page] = ()) -> Mapping[str, str]:
+    """Return the text of every page by its file name.
+
+    Args:
+        others: pages that are rendered elsewhere, for the index.
+    """
     links = _links()
-    made = {INDEX: _index()}
+    made = {INDEX: _index(others)}
     for page in PAGES:
         head = [f"# {page.title}", _GENERATED.format(f" [All pages]({INDEX}).")]
         made[page.file] = _join([*head, *(_part(part, links) for part in page.parts)])
@@ -114,8 +118,8 @@ def _part(part: Part, links: Links) -> str:
     return flags_section(part) if issubclass(part, IntFlag) else enum_section(part)
 
 
-def _index() -> str:
-    entries = [(f"[{page.title}]({page.file})", page.summary) for page in PAGES]
+def _index(others: Sequence[Page]) -> str:
+    entries = [(f"[{page.title}]({page.file})", page.summary) for page in (*PAGES, *others)]
     return _join(
         [
             "# Reference of the contract",

@@ -4,7 +4,7 @@ Each action is one word in a rule. Points say which actions they take; the wrapp
 carry them out. An action is a value and does nothing by itself.
 """
 
-from firmware.inject.actions.base import Action
+from firmware.inject.actions.base import Action, Parameter, parameters, usage
 from firmware.inject.actions.calls import (
     Close,
     Delay,
@@ -64,6 +64,7 @@ __all__ = [
     "KeepStale",
     "Kill",
     "Lose",
+    "Parameter",
     "Partial",
     "Refuse",
     "Remove",
@@ -82,4 +83,6 @@ __all__ = [
     "Value",
     "Wedge",
     "WrongPage",
+    "parameters",
+    "usage",
 ]

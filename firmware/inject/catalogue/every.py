@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING
@@ -49,5 +50,7 @@ def matching(pattern: str) -> tuple[Point, ...]:
     """
     found = tuple(point for name, point in points().items() if fnmatchcase(name, pattern))
     if not found:
-        raise RuleError(f"no point is called {pattern!r}; `emuzero faults list` shows all")
+        near = get_close_matches(pattern, points(), 1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        raise RuleError(f"no point is called {pattern!r}; `emuzero faults list` shows all{meant}")
     return found

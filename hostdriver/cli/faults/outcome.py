@@ -9,6 +9,7 @@ from firmware.inject import RuleError
 from firmware.link.errors import LinkError
 from hostdriver.cli.exits import BadInput, Exit
 from hostdriver.cli.faults.document import SCHEMA, coverage_document, hit_object, rule_rows
+from hostdriver.cli.faults.lines import rule_lines
 from hostdriver.inject.remote import Faults
 
 if TYPE_CHECKING:
@@ -100,13 +101,8 @@ def judge(
 
 def lines_of(outcome: Outcome) -> Iterator[str]:
     """Yield the report, a line for each rule."""
-    rows = outcome.rules.rules
     yield f"emuzero: faults with seed {outcome.rules.seed}"
-    name_width = max((len(row.name) for row in rows), default=0)
-    line_width = max((len(row.line) for row in rows), default=0)
-    for row in rows:
-        counts = f"seen {row.seen:,}, fired {row.fired:,}"
-        yield f"  {row.name:<{name_width}}  {row.line:<{line_width}}  {counts}"
+    yield from rule_lines(outcome.rules.rules)
     if outcome.rules.counting:
         points = outcome.coverage.points
         reached = sum(1 for point in points if point.reached)
