@@ -51,6 +51,18 @@ No items. The driver rings each of its devices that is asleep, and replies.
 """
 CHANNEL_THREAD: Final = 0xFFFC
 """Function number of the one call of a thread that START_THREAD began; item: its number."""
+CHANNEL_ASK: Final = 0xFFFB
+"""Function number of a question before a call, while rules of injection want one (`ASK`).
+
+Items: function. A reply with an item lets the call go on: the item is a number that is to come with
+its end, 0 for none. A reply without is the call's own: its result and text, nothing carried out.
+"""
+CHANNEL_TELL: Final = 0xFFFA
+"""Function number of the end of a call that was asked for: with a number, or told always (`TELL`).
+
+Items: function, number, result. A reply with an item leaves the call as it ended; one without has
+the result and text that the program gets instead.
+"""
 CHANNEL_COUNTS_OFFSET: Final = CHANNEL_SLOTS_OFFSET + CHANNEL_SLOTS * CHANNEL_SLOT_SIZE
 """Where the first `CallCounts` stands, one for each function number."""
 CHANNEL_COUNTS: Final = 512
@@ -150,6 +162,12 @@ class Watching(IntFlag):
     """The library counts them in `CallCounts`."""
     TRACE = 2
     """Every call is told: the library marks those that it sends, and sends a note of the others."""
+    MARK = 4
+    """Calls are marked with their thread."""
+    ASK = 8
+    """The library asks before each call, also of those that it answers by itself, and marks it."""
+    TELL = 16
+    """The library tells of the end of each call that it asked for."""
 
 
 class ArgumentNote(IntEnum):
@@ -174,7 +192,7 @@ class ChannelHeader(Record, size=512):
     asleep: int = wire(U32, "1 while the driver wants the doorbell to be rung.", at=0x40)
     lost: int = wire(U32, "1 once the session has ended.")
     answers: int = wire(U32, "1 while the library may answer by itself, else 0.")
-    watching: Watching = wire(U32, "What is told of calls.", flags=Watching)
+    watching: Watching = wire(U32, "What is told of calls; may change at any time.", flags=Watching)
     posted: bytes = wire(raw(4 * CHANNEL_SLOTS), "A u32 for each slot: turns taken.", at=0x80)
 
 
@@ -188,7 +206,7 @@ class SlotHeader(Record, size=64):
     size: int = wire(U32, "Bytes of data behind this header.")
     result: int = wire(U32, "`ze_result_t` of a reply.")
     text_size: int = wire(U32, "Bytes of the error description behind the data.")
-    thread: int = wire(U32, "Of a traced call: its thread's number in the system.")
+    thread: int = wire(U32, "Of a marked call: its thread's number in the system.")
     began: int = wire(U64, "Of a traced call: when it began, CLOCK_MONOTONIC in nanoseconds.")
 
 

@@ -185,10 +185,15 @@ def connect_socket(path: Path, *, blocking: bool = True) -> socket.socket:
             connection.connect(name)
     except OSError as error:
         connection.close()
-        if error.errno in _NO_RESOURCES:
-            raise NoResources(f"no descriptor for {path}: {error}") from error
-        raise AttachError(f"no emulator answers at {path}: {error}") from error
+        raise not_connected(path, error) from error
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def not_connected(path: Path, error: OSError) -> AttachError:
+    """Return what connecting to `path` raises because of an error of the system."""
+    if error.errno in _NO_RESOURCES:
+        return NoResources(f"no descriptor for {path}: {error}")
+    return AttachError(f"no emulator answers at {path}: {error}")

@@ -16,12 +16,13 @@ from hostdriver.api.validation import (
     check_reserved,
     check_size,
 )
+from hostdriver.core.addresses import cover
 from hostdriver.core.calls import call
 from hostdriver.core.enums import MemoryAccessAttribute
 from hostdriver.core.failures import invalid_argument, out_of_host_memory
 from hostdriver.core.handles import revoke
 from hostdriver.core.physical import Mapping, MappingPhase, PhysicalKind
-from hostdriver.core.questions import MapDescriptor, ProtectNone
+from hostdriver.core.questions import MapDescriptor
 from hostdriver.core.results import Refusal, failed
 from hostdriver.core.state import Profile
 from hostdriver.core.undo import Undo
@@ -102,10 +103,12 @@ async def remove_mappings(state: DriverState, mappings: Sequence[Mapping]) -> No
     for mapping in mappings:
         if (export := state.exports.of_source(mapping)) is not None:
             await revoke(state, export)
-        if mapping.physical.kind is PhysicalKind.HOST:
-            await ProtectNone(mapping.start, mapping.size)
+        is_shown = mapping.physical.kind is PhysicalKind.HOST
+        # The devices have unmapped it: from here on it is gone, whatever the system says.
+        is_covered = not is_shown or await cover(mapping.start, mapping.size)
         _forget(state, mapping)
         for entry in state.reservations.overlapping(mapping.start, mapping.end):
+            entry.value.is_covered &= is_covered
             entry.value.access.set(mapping.start, mapping.end, MemoryAccessAttribute.NONE)
 
 

@@ -13,7 +13,7 @@ from firmware.abi.status import Status
 from hostdriver.api.exporting import check_handle_bytes
 from hostdriver.api.external_memory import find_behind
 from hostdriver.api.validation import check_device, check_extension, check_flags, check_pointer
-from hostdriver.core.addresses import Place, give_addresses, take_addresses
+from hostdriver.core.addresses import Place, cover, give_addresses, give_or_keep, take_addresses
 from hostdriver.core.calls import call
 from hostdriver.core.enums import IpcMemoryFlags
 from hostdriver.core.failures import invalid_argument, out_of_host_memory, unknown
@@ -109,10 +109,11 @@ async def close_handle(state: DriverState, ptr: int | None) -> None:
         if isinstance(error, Refusal):
             raise failed(error, f"the memory at {pointer:#x} cannot be closed") from error
         raise
-    if len(opening.shown):
-        await ProtectNone(opening.start, opening.reserved)
+    # The device has closed it: from here on it is gone, whatever the system says.
+    is_covered = not len(opening.shown) or await cover(opening.start, opening.reserved)
     state.imports.remove(opening.start)
-    await give_addresses(state, Place(opening.start, opening.reserved, opening.in_arena))
+    place = Place(opening.start, opening.reserved, opening.in_arena)
+    await give_or_keep(state, place, is_covered=is_covered)
 
 
 async def _named_by(state: DriverState, handle: bytes) -> Named:

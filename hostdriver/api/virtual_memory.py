@@ -18,7 +18,7 @@ from hostdriver.api.validation import (
     check_size,
     granularity_in,
 )
-from hostdriver.core.addresses import Place, give_addresses, take_addresses
+from hostdriver.core.addresses import Place, cover, give_or_keep, take_addresses
 from hostdriver.core.calls import call
 from hostdriver.core.failures import invalid_argument, out_of_host_memory, unsupported_size
 from hostdriver.core.physical import MappingPhase, page_size_for
@@ -97,7 +97,9 @@ async def free(state: DriverState, ptr: int | None, size: int) -> None:
         reservation.leaving = False
         raise
     state.reservations.remove(start)
-    await give_addresses(state, Place(start, size, reservation.in_arena))
+    is_covered = reservation.is_covered or await cover(start, size)
+    place = Place(start, size, reservation.in_arena)
+    await give_or_keep(state, place, is_covered=is_covered)
 
 
 async def unmap(state: DriverState, ptr: int | None, size: int) -> None:

@@ -16,6 +16,7 @@ from hostdriver.channel.structures import (
     read_structure,
     write_structure,
 )
+from hostdriver.core.failures import unsupported_feature
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -119,6 +120,18 @@ class Arguments:
         value = self.values[name]
         items = value if isinstance(value, list) else []
         return [item for item in items if isinstance(item, kind)]
+
+
+def spec_of(number: int) -> FunctionSpec:
+    """Return the function of a number.
+
+    Raises:
+        ZeError: the driver does not serve such a one.
+    """
+    spec = interface().functions.get(number)
+    if spec is None:
+        raise unsupported_feature(f"function {number} is unknown")
+    return spec
 
 
 def read_arguments(spec: FunctionSpec, data: bytes) -> Arguments:

@@ -17,6 +17,7 @@ from firmware.link.peer import ProcessPeer
 from firmware.link.segment import Segment
 from hostdriver.channel.devices import ProgramDevice
 from hostdriver.channel.places import Places
+from hostdriver.channel.ports import Caller, Ports
 from hostdriver.channel.session import Session
 from hostdriver.channel.slots import CHANNEL_SIZE, Slots
 from hostdriver.channel.watch import Watch
@@ -55,7 +56,7 @@ class Programs:
     Owner: the emulator. Invariant: descriptors of a program are watched exactly while it is here.
     """
 
-    __slots__ = ("_asleep", "_devices", "_programs", "_recorder", "_socket")
+    __slots__ = ("_asleep", "_programs", "_recorder", "_socket", "devices", "ports")
 
     def __init__(
         self, devices: LocalDevices, socket: str, recorder: Recorder | None = None
@@ -65,8 +66,11 @@ class Programs:
         A recorder is told what programs do, and belongs to the host.
         """
         self._recorder = recorder
-        self._devices = devices
+        self.devices = devices
+        """The devices of the emulator."""
         self._socket = socket
+        self.ports = Ports(Session.answer)
+        """Where something may come in between programs and their drivers."""
         self._programs: tuple[Program, ...] = ()
         self._asleep = True
 
@@ -91,7 +95,7 @@ class Programs:
                 undo.callback(peer.give_back)
                 devices: list[ProgramDevice] = []
                 undo.callback(_end_all, devices)
-                for index in range(self._devices.count):
+                for index in range(self.devices.count):
                     # One by one: those that were made are undone when the next cannot be.
                     devices += [self._attach(index, agreement, peer.pid, theirs)]
                 recorder, watch = self._recorder, None
@@ -102,7 +106,13 @@ class Programs:
                     watch = Watch(recorder, peer.pid, name_in(agreement.hello))
                 carrier = SocketCarrier(connection)
                 places = Places(channel)
-                session = Session(slots, places, carrier, devices, peer.pid, self._socket, watch)
+                caller = Caller(peer.pid, name_in(agreement.hello))
+                session = Session(
+                    *(slots, places, carrier, devices, caller, self.ports),
+                    socket=self._socket,
+                    watch=watch,
+                )
+                session.watch_as_wanted()
                 program = Program(session, bell, peer)
                 self._watch(program, undo)
                 welcome = agreement.welcome(CHANNEL_SIZE, 0)
@@ -143,8 +153,15 @@ class Programs:
         for program in self._programs:
             program.session.set_asleep(asleep=asleep)
 
+    def watch_as_wanted(self) -> None:
+        """Have all programs do what is wanted at the ports now."""
+        for program in self._programs:
+            program.session.watch_as_wanted()
+
     def close(self) -> None:
         """End all sessions; a second call does nothing."""
+        for let_go in tuple(self.ports.closing):
+            let_go()
         for program in self._programs:
             self._end(program)
         if self._recorder is not None:
@@ -154,20 +171,20 @@ class Programs:
         self, index: int, agreement: Agreement, pid: int, theirs: list[int]
     ) -> ProgramDevice:
         hello = say_hello(name_in(agreement.hello), device_index=index, purpose=Purpose.WORK)
-        attachment = self._devices.attach(index, hello, pid)
+        attachment = self.devices.attach(index, hello, pid)
         theirs.append(attachment.segment_descriptor)
         return ProgramDevice(attachment.end, attachment.detach)
 
     def _watch(self, program: Program, undo: contextlib.ExitStack) -> None:
         bell = program.bell.fileno()
-        self._devices.watch(bell, lambda: _take_rings(program))
-        undo.callback(self._devices.unwatch, bell)
+        self.devices.watch(bell, lambda: _take_rings(program))
+        undo.callback(self.devices.unwatch, bell)
         *pidfd, connection = program.peer.filenos()
         for number in pidfd:
-            self._devices.watch(number, lambda: self._end(program))
-            undo.callback(self._devices.unwatch, number)
-        self._devices.watch(connection, lambda: self._end(program), hang_up=True)
-        undo.callback(self._devices.unwatch, connection)
+            self.devices.watch(number, lambda: self._end(program))
+            undo.callback(self.devices.unwatch, number)
+        self.devices.watch(connection, lambda: self._end(program), hang_up=True)
+        undo.callback(self.devices.unwatch, connection)
 
     def _end(self, program: Program) -> None:
         """End one program's session; a second call does nothing."""
@@ -175,7 +192,7 @@ class Programs:
             return
         self._programs = tuple(other for other in self._programs if other is not program)
         for number in (program.bell.fileno(), *program.peer.filenos()):
-            self._devices.unwatch(number)
+            self.devices.unwatch(number)
         _LOG.info("process %d has ended its session", program.peer.pid)
         try:
             program.close()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, final
 from firmware.abi.channel import QuestionKind
 from firmware.abi.handshake import DescriptorNote
 from firmware.abi.segment import FENCE_HOST_SLEEPERS, FENCE_STATUS, FENCE_VALUE, FenceSlot
-from firmware.link.errors import LinkLost
+from firmware.link.errors import LinkError, LinkLost
 from hostdriver.channel.items import MalformedMessageError, Reader, Writer
 from hostdriver.channel.pools import ProgramSlots
 from hostdriver.core.failures import device_lost, out_of_host_memory, unsupported_feature
@@ -152,17 +152,30 @@ def ask(  # noqa: C901, PLR0911, PLR0912 - one case for each question
             return _numbers(QuestionKind.CALL_HOST, *_function_of(question))
 
 
-def send_descriptor(carrier: Carrier, slot: int, descriptor: int) -> None:
-    """Send what has to be on the socket before the question in a slot.
+def send_descriptor(carrier: Carrier, slot: int, descriptor: int) -> str | None:
+    """Send what has to be on the socket before the question in a slot; -1: nothing.
+
+    Returns:
+        None, or why it cannot be sent, which is the question's answer then.
 
     Raises:
         ZeError: the program takes none any more (DEVICE_LOST).
     """
+    if descriptor < 0:
+        return None
     note = DescriptorNote(request=slot, count=1, object_id=0, size_bytes=0)
     try:
         carrier.send(note, (descriptor,))
     except LinkLost as error:
         raise device_lost(f"the program gets no descriptors: {error}") from error
+    except (LinkError, OSError) as error:
+        return not_sent(error)
+    return None
+
+
+def not_sent(error: Exception) -> str:
+    """Return why a program gets no descriptor that cannot be sent to it."""
+    return f"the program cannot be sent a descriptor: {error}"
 
 
 def understand(  # noqa: C901, PLR0911 - one case for each question

@@ -42,7 +42,7 @@ class Running:
     call: int = 0
     """Its number in a trace; of an operation beside calls, that of the call which began it."""
     thread: int = 0
-    """The program's thread, in a trace."""
+    """The program's thread, where calls are marked."""
     arguments: Arguments | None = None
     """What it was called with."""
 

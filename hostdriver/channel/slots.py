@@ -30,13 +30,14 @@ CAPACITY: Final = CHANNEL_SLOT_SIZE - SlotHeader.SIZE
 """Bytes of data that one message may have."""
 _POSTED: Final = next(field.offset for field in ChannelHeader.FIELDS if field.name == "posted")
 _ASLEEP: Final = next(field.offset for field in ChannelHeader.FIELDS if field.name == "asleep")
+_WATCHING: Final = next(f.offset for f in ChannelHeader.FIELDS if f.name == "watching")
 _LOST: Final = next(field.offset for field in ChannelHeader.FIELDS if field.name == "lost")
 _AT: Final = {field.name: field.offset for field in SlotHeader.FIELDS}
 _NOTHING: Final = Watching(0)
 
 
 class Mark(NamedTuple):
-    """What a traced program says of a call beside its message."""
+    """What a program that marks calls says of one beside its message."""
 
     thread: int
     began: int
@@ -60,11 +61,14 @@ class Slots:
     the store of `turn`; a posted word is looked at once a turn.
     """
 
-    __slots__ = ("_posted", "_seen", "_segment", "words")
+    __slots__ = ("_posted", "_seen", "_segment", "_told", "are_marked", "words")
 
     def __init__(self, segment: Segment, device_count: int, watching: Watching = _NOTHING) -> None:
         """Lay the channel out in a zeroed segment; `watching` says what is told of calls."""
         self._segment = segment
+        self._told = watching
+        self.are_marked = Watching.TRACE in watching
+        """Whether calls say which thread makes them."""
         self.words = segment.words
         """Words of the channel, for what stands behind the slots."""
         header = ChannelHeader(
@@ -134,7 +138,7 @@ class Slots:
             futex_wake(self._segment.address + base + _AT["turn"])
 
     def mark(self, slot: int) -> Mark:
-        """Return what stands beside the message of a traced call."""
+        """Return what stands beside the message of a call, if calls are marked."""
         base = CHANNEL_SLOTS_OFFSET + slot * CHANNEL_SLOT_SIZE
         return Mark(self.words.load32(base + _AT["thread"]), self.words.load64(base + _AT["began"]))
 
@@ -152,6 +156,11 @@ class Slots:
     def set_asleep(self, *, asleep: bool) -> None:
         """Say whether the program has to ring after it posted."""
         self.words.store32(_ASLEEP, int(asleep))
+
+    def watch(self, watching: Watching) -> None:
+        """Say what the program has to do besides telling of calls, from now on."""
+        self.words.store32(_WATCHING, self._told | watching)
+        self.are_marked = bool((self._told | watching) & ~Watching.COUNT)
 
     def lose(self) -> None:
         """Tell the program that its session has ended, and wake whoever waits."""

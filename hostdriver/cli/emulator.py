@@ -23,6 +23,7 @@ from hostdriver.channel.apart import DriverProcesses
 from hostdriver.channel.host import Programs
 from hostdriver.inject.control import Control
 from hostdriver.inject.desk import Desk
+from hostdriver.inject.programs import program_taps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,19 +84,29 @@ def serve(  # noqa: PLR0913 - one for each thing that the command line may say
     config = EmulatorConfig(specs=specs, socket_path=socket_path, image=image, on_demand=on_demand)
     emulator = Emulator(config)
     try:
+        programs: Programs | None = None
         if apart:
             emulator.serve_programs(DriverProcesses(emulator.local, str(socket_path), recorder))
         else:
-            emulator.serve_programs(Programs(emulator.local, str(socket_path), recorder))
-        take_rules(emulator, scenario, counts_all=counts_all)
+            programs = Programs(emulator.local, str(socket_path), recorder)
+            emulator.serve_programs(programs)
+        take_rules(emulator, scenario, programs, counts_all=counts_all)
         powered = tuple(Powered(device.spec, device.status) for device in emulator.devices)
         trio.run(partial(emulator.run, ready=partial(ready, powered)))
     finally:
         emulator.close()
 
 
-def take_rules(emulator: Emulator, scenario: Scenario, *, counts_all: bool = False) -> Control:
+def take_rules(
+    emulator: Emulator,
+    scenario: Scenario,
+    programs: Programs | None = None,
+    *,
+    counts_all: bool = False,
+) -> Control:
     """Have an emulator take rules, those of a scenario at once; return what others talk to.
+
+    `programs` are the drivers in its own process, where they reach points, too.
 
     Raises:
         RuleError: a rule of the scenario cannot be carried out.
@@ -107,7 +118,7 @@ def take_rules(emulator: Emulator, scenario: Scenario, *, counts_all: bool = Fal
 
     injector = Injector(clock, scenario.seed)
     injector.counts_all = counts_all
-    board = Board(injector, _taps(emulator, injector))
+    board = Board(injector, _taps(emulator, programs, injector))
     desk = Desk(injector, board, clock, os.getpid())
     control = Control(emulator.local, desk)
     emulator.serve_faults(control)
@@ -119,10 +130,11 @@ def take_rules(emulator: Emulator, scenario: Scenario, *, counts_all: bool = Fal
     return control
 
 
-def _taps(emulator: Emulator, injector: Injector) -> tuple[Tap, ...]:
+def _taps(emulator: Emulator, programs: Programs | None, injector: Injector) -> tuple[Tap, ...]:
     """Return all places of the emulator's process where an injection can act."""
     inside = [tap for device in emulator.devices for tap in device_taps(device, injector)]
-    return (*inside, *shell_taps(emulator.server, injector))
+    of_programs = () if programs is None else program_taps(programs, injector)
+    return (*inside, *shell_taps(emulator.server, injector), *of_programs)
 
 
 __all__ = ["DeviceSpec", "Powered", "SpecError", "make_spec", "serve", "take_rules"]

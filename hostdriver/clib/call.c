@@ -161,13 +161,13 @@ ze_result_t emuzero_call(const emuzero_function *function, const uint64_t *argum
     ze_result_t result;
     int cancelling;
 
-    /* A thread that ended in the middle would keep its slot, and a lock perhaps. */
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
-    result = call(function, arguments);
-    pthread_setcancelstate(cancelling, NULL);
+    if (!is_watched || !emuzero_is_refused(function, &result)) {
+        /* A thread that ended in the middle would keep its slot, and a lock perhaps. */
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
+        result = call(function, arguments);
+        pthread_setcancelstate(cancelling, NULL);
+    }
     if (result != ZE_RESULT_SUCCESS)
         clear_pointers(function, arguments);
-    if (is_watched)
-        emuzero_leave(function, arguments, result, EMUZERO_IS_ERROR(result));
-    return result;
+    return is_watched ? emuzero_leave(function, arguments, result, result) : result;
 }

@@ -85,6 +85,7 @@ static void unlock_all(void)
 static void begin_as_child(void)
 {
     unlock_all();
+    emuzero_watch_anew();
     times_forked++;
     taken = 0;
     /* Threads that waited for it are not here, and would be waited for. */
@@ -92,7 +93,6 @@ static void begin_as_child(void)
     emuzero_close_connection(&connection);
     emuzero_forget_addresses();
     emuzero_forget_callbacks();
-    emuzero_watch_anew();
 }
 
 static void make_state(void)
@@ -171,7 +171,7 @@ static ze_result_t connect_locked(void)
         return result;
     }
     emuzero_prepare_records();
-    emuzero_watch_as_wanted(header()->watching);
+    emuzero_watch_as_wanted(&header()->watching);
     state->is_connected = true;
     return ZE_RESULT_SUCCESS;
 }
@@ -188,7 +188,7 @@ ze_result_t emuzero_connect(void)
     result = connect_locked();
     pthread_mutex_unlock(&connecting);
     pthread_setcancelstate(cancelling, NULL);
-    return result;
+    return result == ZE_RESULT_SUCCESS ? emuzero_ask_late() : result;
 }
 
 bool emuzero_is_connected(void)

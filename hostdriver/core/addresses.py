@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hostdriver.core.questions import Release, Reserve
+from hostdriver.core.questions import ProtectNone, Release, Reserve
+from hostdriver.core.results import ZeError
 
 if TYPE_CHECKING:
     from hostdriver.core.state import DriverState
@@ -56,3 +57,33 @@ async def give_addresses(state: DriverState, place: Place) -> None:
         state.arena.free(place.va)
     else:
         await Release(place.va, place.size)
+
+
+async def cover(va: int, size: int) -> bool:
+    """Make addresses inaccessible at which the CPU saw memory; return whether that was done.
+
+    A process at its limit of mappings cannot: then the memory's bytes are still seen there, and
+    the addresses may not be used for anything else.
+    """
+    try:
+        await ProtectNone(va, size)
+    except ZeError:
+        return False
+    return True
+
+
+async def give_or_keep(state: DriverState, place: Place, *, is_covered: bool) -> None:
+    """Give addresses back; those that are not covered are kept until they can be."""
+    if is_covered:
+        await give_addresses(state, place)
+    else:
+        state.uncovered.append(place)
+
+
+async def give_uncovered(state: DriverState) -> None:
+    """Give back what could not be covered before and can be now."""
+    if not state.uncovered:
+        return
+    places, state.uncovered = state.uncovered, []
+    for place in places:
+        await give_or_keep(state, place, is_covered=await cover(place.va, place.size))

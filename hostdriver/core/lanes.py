@@ -24,7 +24,7 @@ from firmware.abi.control import (
 from firmware.abi.ids import READ_WRITE
 from firmware.abi.replies import Done, Mapped, ObjectCreated, QueueCreated
 from firmware.abi.status import Status
-from hostdriver.core.addresses import Place, give_addresses, take_addresses
+from hostdriver.core.addresses import Place, cover, give_or_keep, take_addresses
 from hostdriver.core.calls import call, exchange, expect
 from hostdriver.core.commandqueues_rings import reclaim_queue
 from hostdriver.core.failures import out_of_host_memory
@@ -35,7 +35,6 @@ from hostdriver.core.questions import (
     Faults,
     MapDescriptor,
     Pause,
-    ProtectNone,
     SharedWord,
     Submit,
     WaitWord,
@@ -268,8 +267,7 @@ async def _tear_down(state: DriverState, device: DeviceState, lane: Lane) -> Non
     if stage.on_device:
         unmap = Unmap(request=0, vmid=device.vmid, va=stage.va, size_bytes=2 * HALF)
         await call(device.index, unmap, Mapped)
-    if stage.on_host:
-        await ProtectNone(stage.va, 2 * HALF)
+    is_covered = not stage.on_host or await cover(stage.va, 2 * HALF)
     if stage.place is not None:
-        await give_addresses(state, stage.place)
+        await give_or_keep(state, stage.place, is_covered=is_covered)
     await call(device.index, ObjectDestroy(request=0, object_id=stage.object_id), Done)

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from firmware.abi.control import Release, ReleaseMode
 from firmware.abi.replies import Released
-from hostdriver.core.addresses import Place, give_addresses
+from hostdriver.core.addresses import Place, cover, give_or_keep, give_uncovered
 from hostdriver.core.allocations import Allocation, AllocationKind, PeerObject
 from hostdriver.core.calls import call
 from hostdriver.core.memoryfiles import close_files
-from hostdriver.core.questions import ProtectNone
 from hostdriver.core.results import Refusal, ZeError
 from hostdriver.core.system_memory import take_out
 
@@ -24,6 +23,8 @@ class DeferredPlace(NamedTuple):
     place: Place
     releases: tuple[tuple[int, int], ...]
     """Devices, and the number of the release on each."""
+    is_covered: bool = True
+    """Whether the CPU sees nothing there any more."""
 
 
 async def unmake(state: DriverState, allocation: Allocation, mode: ReleaseMode) -> None:
@@ -46,30 +47,31 @@ async def unmake(state: DriverState, allocation: Allocation, mode: ReleaseMode) 
     except Exception:
         allocation.leaving = False
         raise
-    if allocation.is_host_visible:
-        await ProtectNone(allocation.start, allocation.reserved)
+    place = Place(allocation.start, allocation.reserved, allocation.in_arena)
+    # The devices have given the memory up: from here on it is gone, whatever the system says.
+    is_covered = not allocation.is_host_visible or await cover(place.va, place.size)
     await close_files(allocation)
     state.allocations.remove(allocation.start)
-    place = Place(allocation.start, allocation.reserved, allocation.in_arena)
     if waiting:
-        state.deferred.append(DeferredPlace(place, waiting))
+        state.deferred.append(DeferredPlace(place, waiting, is_covered))
     else:
-        await give_addresses(state, place)
+        await give_or_keep(state, place, is_covered=is_covered)
 
 
 async def give_deferred_addresses(state: DriverState) -> None:
     """Give addresses back whose release was still to come when they were last looked at."""
+    await give_uncovered(state)
     if not state.deferred:
         return
     waiting, state.deferred = state.deferred, []
-    done: list[Place] = []
+    done: list[DeferredPlace] = []
     for deferred in waiting:
         if all(number <= state.devices[index].released for index, number in deferred.releases):
-            done.append(deferred.place)
+            done.append(deferred)
         else:
             state.deferred.append(deferred)
-    for place in done:
-        await give_addresses(state, place)
+    for deferred in done:
+        await give_or_keep(state, deferred.place, is_covered=deferred.is_covered)
 
 
 async def _release_everywhere(

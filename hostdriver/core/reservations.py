@@ -74,6 +74,8 @@ class Reservation:
     access: AccessRuns = field(init=False)
     leaving: bool = False
     """A thread is about to free it: nothing new may be mapped in it."""
+    is_covered: bool = True
+    """Whether the CPU sees nothing of what was mapped there before."""
 
     def __post_init__(self) -> None:
         self.access = AccessRuns(self.start, self.end)

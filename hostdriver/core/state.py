@@ -10,6 +10,7 @@ from firmware.abi.control import SpaceCreate
 from firmware.abi.extensions import Extension
 from firmware.abi.ids import PAGE_SIZE
 from firmware.abi.replies import SpaceCreated
+from hostdriver.core.addresses import Place
 from hostdriver.core.allocations import Allocation
 from hostdriver.core.calls import call
 from hostdriver.core.commandlists import CommandList
@@ -112,6 +113,8 @@ class DriverState:
     """Imports of the application's memory that overlap an allocation (profile `intel`)."""
     deferred: list[DeferredPlace] = field(default_factory=list[DeferredPlace])
     """Addresses of memory that was freed while work used it."""
+    uncovered: list[Place] = field(default_factory=list[Place])
+    """Addresses of memory that is gone, at which the CPU still sees it: out of use until then."""
     leaving: list[Allocation] = field(default_factory=list[Allocation])
     """Memory that was freed while a backlog named it; it goes when the devices have all of that."""
     host_pointers: IntervalMap[None] = field(default_factory=IntervalMap[None])

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, assert_never, final
 
-from firmware.link.linux import areas_of, map_at, reserve, reserve_again, unmap, view_at
+from firmware.link.linux import areas_of, unmap, view_at
 from hostdriver.core.failures import out_of_host_memory
 from hostdriver.core.questions import (
     FindMissing,
@@ -20,6 +20,7 @@ from hostdriver.core.questions import (
 )
 from hostdriver.core.vaspace import align_up
 from hostdriver.runtime.spares import Spares
+from hostdriver.runtime.system import current
 
 if TYPE_CHECKING:
     from hostdriver.core.questions import SpaceQuestion
@@ -53,7 +54,7 @@ class AddressSpace:
         size = largest
         while size >= smallest and self.arena is None:
             try:
-                self.arena = (reserve(size), size)
+                self.arena = (current.system.reserve(size), size)
             except OSError:
                 size //= 2
 
@@ -64,7 +65,7 @@ class AddressSpace:
             Its address, or None when the system has no such range.
         """
         try:
-            va = reserve(size, address=hint) if hint else _reserve_aligned(size, alignment)
+            va = current.system.reserve(size, hint) if hint else _reserve_aligned(size, alignment)
         except OSError:
             return None
         self._outside[va] = size
@@ -84,7 +85,7 @@ class AddressSpace:
     def map_descriptor(self, descriptor: int, offset: int, va: int, size: int) -> str | None:
         """Lay a memory file over a reserved range; return None, or why it cannot be done."""
         try:
-            map_at(va, size, descriptor, offset=offset)
+            current.system.map_at(va, size, descriptor, offset)
         except OSError as error:
             if error.errno == errno.ENOMEM:
                 return f"{error}; a process may have {_map_limit()} mappings (vm.max_map_count)"
@@ -106,11 +107,11 @@ class AddressSpace:
 
     def _reserve_again(self, va: int, size: int) -> None:
         try:
-            reserve_again(va, size)
+            current.system.reserve_again(va, size)
         except OSError as error:
             if error.errno != errno.ENOMEM:
                 raise
-            self._spares.spend(partial(reserve_again, va, size))
+            self._spares.spend(partial(current.system.reserve_again, va, size))
 
     def view(self, va: int, size: int) -> memoryview:
         """Return the bytes of a range that is mapped; using them after that ends the process."""
@@ -155,7 +156,7 @@ def _reserve_aligned(size: int, alignment: int) -> int:
         OSError: the system has no such range.
     """
     whole = size + alignment
-    start = reserve(whole)
+    start = current.system.reserve(whole)
     va = align_up(start, alignment)
     for end_start, end in ((start, va), (va + size, start + whole)):
         if end > end_start:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from firmware.abi.handshake import HandshakeStatus
-from firmware.link.client import connect
 from firmware.link.errors import AttachError, LinkError, NoResources, Refused
 from firmware.link.linux import permit_tracing
 from hostdriver.core.results import ZeError, ZeResult
@@ -15,6 +14,7 @@ from hostdriver.runtime.discovery import find_socket, nobody_listens, nobody_lis
 from hostdriver.runtime.ondemand import ensure_listener
 from hostdriver.runtime.runner import Runner
 from hostdriver.runtime.session import Session
+from hostdriver.runtime.system import current
 
 if TYPE_CHECKING:
     import os
@@ -80,7 +80,7 @@ def _sessions(path: Path, name: str, start: Callable[[Path], None] | None) -> li
     ends = [_first_end(path, name, start)]
     try:
         for index in range(1, ends[0].welcome.device_count):
-            ends.append(connect(path, name, device_index=index))  # noqa: PERF401 - closed if one fails
+            ends.append(current.system.connect(path, name, index))  # noqa: PERF401 - closed if one fails
         return [Session(end) for end in ends]
     except BaseException:
         for end in ends:
@@ -92,10 +92,10 @@ def _first_end(path: Path, name: str, start: Callable[[Path], None] | None) -> H
     """Attach to device 0, starting an emulator when there is none, or it leaves just now."""
     for _ in range(_STARTS):
         try:
-            return connect(path, name)
+            return current.system.connect(path, name)
         except AttachError as error:
             answers = isinstance(error, Refused) or isinstance(error.__cause__, TimeoutError)
             if start is None or answers or isinstance(error, NoResources):
                 raise
             ensure_listener(path, start)
-    return connect(path, name)
+    return current.system.connect(path, name)

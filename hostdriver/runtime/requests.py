@@ -215,9 +215,14 @@ def _send_descriptors(carrier: Carrier, request: int, descriptors: Sequence[int]
     except LinkLost as error:
         raise device_lost(str(error)) from error
     except (LinkError, OSError) as error:
-        if isinstance(error, OSError) and error.errno == errno.EBADF:
-            raise invalid_argument(f"{list(descriptors)} is not open: {error}") from error
-        raise out_of_host_memory(f"descriptors cannot be sent: {error}") from error
+        raise not_sent(descriptors, error) from error
+
+
+def not_sent(descriptors: Sequence[int], error: Exception) -> ZeError:
+    """Return the error of a call whose descriptors cannot be sent."""
+    if isinstance(error, OSError) and error.errno == errno.EBADF:
+        return invalid_argument(f"{list(descriptors)} is not open: {error}")
+    return out_of_host_memory(f"descriptors cannot be sent: {error}")
 
 
 def _address(command: ControlCommand, request: int, place: int | None) -> bytes:

@@ -25,17 +25,18 @@ from firmware.abi.segment import (
 )
 from firmware.link.errors import AttachError, LinkLost
 from firmware.link.linux import fence, futex_wake
-from firmware.link.segment import Segment
 from firmware.link.waiting import WordWait
 from hostdriver.core.questions import Waited
 from hostdriver.core.slotmemory import SlotState
 from hostdriver.runtime.directslots import direct_slot
+from hostdriver.runtime.system import current
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from firmware.link.ends import HostEnd
     from firmware.link.notify import Doorbells
+    from firmware.link.segment import Segment
     from firmware.link.waiting import Waiter
     from hostdriver.core.slotmemory import DirectSlot
 
@@ -211,7 +212,7 @@ class JoinedPools:
     def join(self, descriptor: int, size: int) -> JoinedSlots | str:
         """Map a pool's file, which stays the caller's; return its slots, or why not."""
         try:
-            segment = Segment.adopt(descriptor, size)
+            segment = current.system.adopt(descriptor, size)
         except AttachError as error:
             return str(error)
         end = self._end

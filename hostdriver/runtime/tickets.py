@@ -7,7 +7,7 @@ import stat
 from fcntl import F_SEAL_WRITE
 from typing import TYPE_CHECKING, Final, assert_never
 
-from firmware.link.linux import SEALS, create_memory, seal, seals_of, take_descriptor
+from firmware.link.linux import SEALS, seal, seals_of
 from hostdriver.core.questions import (
     CloseDescriptor,
     DropTicket,
@@ -17,6 +17,7 @@ from hostdriver.core.questions import (
     ReadTicket,
     TicketFile,
 )
+from hostdriver.runtime.system import current
 
 if TYPE_CHECKING:
     from hostdriver.core.questions import DescriptorQuestion
@@ -27,7 +28,7 @@ _NAME: Final = "emuzero-ticket"
 def make_ticket(content: bytes) -> TicketFile | str:
     """Return a new ticket that nobody can change, or why there is none."""
     try:
-        descriptor = create_memory(_NAME, len(content))
+        descriptor = current.system.create_memory(_NAME, len(content))
     except OSError as error:
         return f"{error} (RLIMIT_NOFILE limits a process's descriptors)"
     try:
@@ -58,7 +59,7 @@ def read_ticket(descriptor: int, size: int) -> TicketFile | None:
 def duplicate(descriptor: int) -> int | str:
     """Return one more descriptor of a file, or why there is none."""
     try:
-        return os.dup(descriptor)
+        return current.system.dup(descriptor)
     except (OSError, OverflowError) as error:
         return f"{error} (RLIMIT_NOFILE limits a process's descriptors)"
 
@@ -68,7 +69,7 @@ def duplicate_of(pid: int, descriptor: int) -> int | str:
     try:
         process = os.pidfd_open(pid)
         try:
-            return take_descriptor(process, descriptor)
+            return current.system.take_descriptor(process, descriptor)
         finally:
             os.close(process)
     except (OSError, OverflowError) as error:

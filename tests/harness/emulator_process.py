@@ -145,9 +145,12 @@ def serve(
 
 async def _serve(config: EmulatorConfig, apart: bool) -> None:
     emulator = Emulator(config)
-    host = (DriverProcesses if apart else Programs)(emulator.local, str(config.socket_path))
+    path = str(config.socket_path)
+    programs = None if apart else Programs(emulator.local, path)
+    # A host without programs is false.
+    host = DriverProcesses(emulator.local, path) if programs is None else programs
     emulator.serve_programs(host)
-    take_rules(emulator, NO_RULES)
+    take_rules(emulator, NO_RULES, programs)
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_answer, emulator, nursery.cancel_scope)
@@ -170,10 +173,11 @@ async def _answer(emulator: Emulator, scope: trio.CancelScope) -> None:
         if line == "reset":
             say("reset")
             continue
-        say(sent() if line == "sent" else json.dumps(_audit(emulator)))
+        say(sent() if line == "sent" else json.dumps(audit_of(emulator)))
 
 
-def _audit(emulator: Emulator) -> dict[str, int]:
+def audit_of(emulator: Emulator) -> dict[str, int]:
+    """Run every invariant; return what the process holds."""
     for device in emulator.devices:
         device.check()
     return vars(Audit.of(emulator.devices[0].statistics()))

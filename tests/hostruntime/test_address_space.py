@@ -14,8 +14,8 @@ import pytest
 from firmware.link.linux import areas_of, reserve, unmap
 from firmware.link.sealed import create_sealed
 from hostdriver.core.results import ZeError
-from hostdriver.runtime import address_space
 from hostdriver.runtime.address_space import AddressSpace
+from hostdriver.runtime.system import System, current
 
 MIB = 1 << 20
 
@@ -205,10 +205,11 @@ def test_mapping_can_go_when_the_process_has_no_more(
 
 
 def test_limit_of_mappings_is_named(space: AddressSpace, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+    class Full(System):
+        def map_at(self, address: int, size: int, descriptor: int, offset: int) -> None:
+            raise OSError(errno.ENOMEM, "Cannot allocate memory")
 
-    monkeypatch.setattr(address_space, "map_at", full)
+    monkeypatch.setattr(current, "system", Full())
     limit = Path("/proc/sys/vm/max_map_count").read_text().strip()
 
     problem = space.map_descriptor(3, 0, arena_of(space)[0], MIB)

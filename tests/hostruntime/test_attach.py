@@ -11,18 +11,17 @@ import pytest
 from firmware.abi.control import ControlCommand
 from firmware.abi.handshake import HandshakeStatus
 from firmware.abi.status import Status
-from firmware.link import client
 from firmware.link.ends import HostEnd
 from firmware.link.errors import Refused
 from hostdriver import levelzero as ze
 from hostdriver.core.questions import Answer
 from hostdriver.core.results import ZeError, ZeResult
 from hostdriver.core.state import DeviceFacts
-from hostdriver.runtime import attach as attach_module
 from hostdriver.runtime.attach import attach
 from hostdriver.runtime.discovery import DISABLED_VARIABLE, SOCKET_VARIABLE
 from hostdriver.runtime.process import Process
 from hostdriver.runtime.runner import Runner
+from hostdriver.runtime.system import System, current
 from tests.harness.children import in_child
 from tests.harness.emulator_process import EmulatorProcess, emulator_process
 from tests.harness.fake_session import refused, spec_block, superblock
@@ -59,14 +58,13 @@ def test_every_device_has_a_session(emulator: EmulatorProcess) -> None:
 def test_second_device_that_refuses_leaves_nothing_open(
     emulator: EmulatorProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = client.connect
+    class OneOnly(System):
+        def connect(self, path: Path, name: str, device_index: int = 0) -> HostEnd:
+            if device_index:
+                raise Refused(HandshakeStatus.PERMISSION, 0, "not this one")
+            return super().connect(path, name)
 
-    def one_only(path: Path, name: str, *, device_index: int = 0) -> HostEnd:
-        if device_index:
-            raise Refused(HandshakeStatus.PERMISSION, 0, "not this one")
-        return plain(path, name)
-
-    monkeypatch.setattr(attach_module, "connect", one_only)
+    monkeypatch.setattr(current, "system", OneOnly())
     before = descriptors()
 
     with pytest.raises(ZeError, match="not this one") as caught:

@@ -37,9 +37,9 @@ POINTS: Final = (
     _driver("duplicate", "the driver takes a descriptor of another process (pidfd_getfd)", "EPERM"),
     _driver("dup", "the driver gives the program a descriptor of its own (dup)", "EMFILE"),
     _driver("ticket", "the driver makes the descriptor of a handle (memfd_create)", "EMFILE"),
-    _driver("send", "the driver sends a descriptor to the device (sendmsg)", "ETOOMANYREFS"),
-    _driver("receive", "the driver takes a descriptor of the device (recvmsg)", "EMFILE"),
-    _driver("connect", "the driver connects to the emulator (connect)", "ECONNREFUSED"),
+    _driver("send", "the driver sends a descriptor to device or program (sendmsg)", "ETOOMANYREFS"),
+    _driver("receive", "driver or program take a descriptor from their socket (recvmsg)", "EMFILE"),
+    _driver("connect", "a Python driver connects to the emulator (connect)", "ECONNREFUSED"),
     _device(
         "memory_file",
         "the device makes a memory file (memfd_create, mmap)",

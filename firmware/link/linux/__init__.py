@@ -31,6 +31,7 @@ from firmware.link.linux.process import (
     take_descriptor,
     write_process,
 )
+from firmware.link.linux.timer import create_timer, set_timer
 
 __all__ = [
     "EVERYBODY",
@@ -42,6 +43,7 @@ __all__ = [
     "address_of",
     "areas_of",
     "create_memory",
+    "create_timer",
     "fence",
     "futex_add",
     "futex_wait",
@@ -64,6 +66,7 @@ __all__ = [
     "reserve_again",
     "seal",
     "seals_of",
+    "set_timer",
     "take_descriptor",
     "unmap",
     "view_at",

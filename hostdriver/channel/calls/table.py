@@ -56,7 +56,11 @@ def handler_of(name: str) -> Handler:
 
 
 async def carry_out(
-    state: DriverState | None, names: Names, places: Places, arguments: Arguments
+    state: DriverState | None,
+    names: Names,
+    places: Places,
+    arguments: Arguments,
+    handler: Handler,
 ) -> bytes:
     """Carry a call out; return its outputs. What pointers name is up to date behind it.
 
@@ -66,7 +70,7 @@ async def carry_out(
     if state is None:
         raise unknown("the program's library did not begin")
     try:
-        await handler_of(arguments.spec.name)(state, names, arguments)
+        await handler(state, names, arguments)
     finally:
         places.follow(state, names, arguments)
     return write_outputs(arguments)

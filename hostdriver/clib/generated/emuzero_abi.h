@@ -54,6 +54,15 @@
 /* Function number of a nudge: the process stored to a slot that queues of devices wait for.
  * No items. The driver rings each of its devices that is asleep, and replies. */
 #define EMUZERO_CHANNEL_NUDGE 0xfffd
+/* Function number of a question before a call, while rules of injection want one (`ASK`).
+ * Items: function. A reply with an item lets the call go on: the item is a number that is to
+ * come with its end, 0 for none. A reply without is the call's own: its result and text,
+ * nothing carried out. */
+#define EMUZERO_CHANNEL_ASK 0xfffb
+/* Function number of the end of a call that was asked for: with a number, or told always
+ * (`TELL`). Items: function, number, result. A reply with an item leaves the call as it
+ * ended; one without has the result and text that the program gets instead. */
+#define EMUZERO_CHANNEL_TELL 0xfffa
 /* Where the ring of appends stands, behind the table of places with its header. */
 #define EMUZERO_CHANNEL_APPENDS_OFFSET 0x705040
 /* Bytes of the ring of appends, behind its header. */
@@ -587,6 +596,11 @@ enum emuzero_export_kind {
 #define EMUZERO_WATCHING_COUNT UINT64_C(0x1) /* The library counts them in `CallCounts`. */
 /* Every call is told: the library marks those that it sends, and sends a note of the others. */
 #define EMUZERO_WATCHING_TRACE UINT64_C(0x2)
+#define EMUZERO_WATCHING_MARK UINT64_C(0x4) /* Calls are marked with their thread. */
+/* The library asks before each call, also of those that it answers by itself, and marks it. */
+#define EMUZERO_WATCHING_ASK UINT64_C(0x8)
+/* The library tells of the end of each call that it asked for. */
+#define EMUZERO_WATCHING_TELL UINT64_C(0x10)
 
 /* --- Registers: byte offsets in the register page --- */
 
@@ -774,7 +788,7 @@ struct emuzero_channel_header {
     uint32_t asleep; /* 0x40: 1 while the driver wants the doorbell to be rung. */
     uint32_t lost; /* 0x44: 1 once the session has ended. */
     uint32_t answers; /* 0x48: 1 while the library may answer by itself, else 0. */
-    uint32_t watching; /* 0x4c: What is told of calls. */
+    uint32_t watching; /* 0x4c: What is told of calls; may change at any time. */
     uint8_t reserved_50[48]; /* 0x50: Reserved, must be zero. */
     uint8_t posted[256]; /* 0x80: A u32 for each slot: turns taken. */
     uint8_t reserved_180[128]; /* 0x180: Reserved, must be zero. */
@@ -804,7 +818,7 @@ struct emuzero_slot_header {
     uint32_t size; /* 0x10: Bytes of data behind this header. */
     uint32_t result; /* 0x14: `ze_result_t` of a reply. */
     uint32_t text_size; /* 0x18: Bytes of the error description behind the data. */
-    uint32_t thread; /* 0x1c: Of a traced call: its thread's number in the system. */
+    uint32_t thread; /* 0x1c: Of a marked call: its thread's number in the system. */
     uint64_t began; /* 0x20: Of a traced call: when it began, CLOCK_MONOTONIC in nanoseconds. */
     uint8_t reserved_28[24]; /* 0x28: Reserved, must be zero. */
 };

@@ -3058,11 +3058,13 @@ EMUZERO_EXPORT ze_result_t zeInit(ze_init_flags_t flags)
 {
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)flags};
     bool is_watched = emuzero_enter();
-    ze_result_t result = emuzero_own_zeInit(flags);
+    ze_result_t result;
 
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[0], &result)))
+        result = emuzero_own_zeInit(flags);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[0], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[0], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3070,11 +3072,13 @@ EMUZERO_EXPORT ze_result_t zeDriverGet(uint32_t* pCount, ze_driver_handle_t* phD
 {
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)phDrivers};
     bool is_watched = emuzero_enter();
-    ze_result_t result = emuzero_own_zeDriverGet(pCount, phDrivers);
+    ze_result_t result;
 
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[1], &result)))
+        result = emuzero_own_zeDriverGet(pCount, phDrivers);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[1], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[1], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3082,11 +3086,13 @@ EMUZERO_EXPORT ze_result_t zeInitDrivers(uint32_t* pCount, ze_driver_handle_t* p
 {
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)phDrivers, (uint64_t)(uintptr_t)desc};
     bool is_watched = emuzero_enter();
-    ze_result_t result = emuzero_own_zeInitDrivers(pCount, phDrivers, desc);
+    ze_result_t result;
 
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[2], &result)))
+        result = emuzero_own_zeInitDrivers(pCount, phDrivers, desc);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[2], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[2], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3122,11 +3128,13 @@ EMUZERO_EXPORT ze_result_t zeDriverGetExtensionFunctionAddress(ze_driver_handle_
 {
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDriver, (uint64_t)(uintptr_t)name, (uint64_t)(uintptr_t)ppFunctionAddress};
     bool is_watched = emuzero_enter();
-    ze_result_t result = emuzero_own_zeDriverGetExtensionFunctionAddress(hDriver, name, ppFunctionAddress);
+    ze_result_t result;
 
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[7], &result)))
+        result = emuzero_own_zeDriverGetExtensionFunctionAddress(hDriver, name, ppFunctionAddress);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[7], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[7], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3134,11 +3142,13 @@ EMUZERO_EXPORT ze_result_t zeDriverGetLastErrorDescription(ze_driver_handle_t hD
 {
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDriver, (uint64_t)(uintptr_t)ppString};
     bool is_watched = emuzero_enter();
-    ze_result_t result = emuzero_own_zeDriverGetLastErrorDescription(hDriver, ppString);
+    ze_result_t result;
 
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[8], &result)))
+        result = emuzero_own_zeDriverGetLastErrorDescription(hDriver, ppString);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[8], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[8], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3146,11 +3156,14 @@ EMUZERO_EXPORT ze_context_handle_t zeDriverGetDefaultContext(ze_driver_handle_t 
 {
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDriver};
     bool is_watched = emuzero_enter();
-    ze_context_handle_t result = emuzero_own_zeDriverGetDefaultContext(hDriver);
+    ze_context_handle_t result = (ze_context_handle_t)0;
+    ze_result_t refused;
 
-    if (is_watched)
-        emuzero_leave(&emuzero_functions[9], arguments,
-                      (uint64_t)(uintptr_t)result, false);
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[9], &refused)))
+        result = emuzero_own_zeDriverGetDefaultContext(hDriver);
+    if (is_watched && emuzero_leave(&emuzero_functions[9], arguments,
+                                    (uint64_t)(uintptr_t)result, ZE_RESULT_SUCCESS) != ZE_RESULT_SUCCESS)
+        result = (ze_context_handle_t)0;
     return result;
 }
 
@@ -3363,11 +3376,12 @@ EMUZERO_EXPORT ze_result_t zeCommandQueueSynchronize(ze_command_queue_handle_t h
     bool is_watched = emuzero_enter();
     ze_result_t result;
 
-    if (!emuzero_local_zeCommandQueueSynchronize(hCommandQueue, timeout, &result))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[39], &result)) &&
+        !emuzero_local_zeCommandQueueSynchronize(hCommandQueue, timeout, &result))
         result = emuzero_call(&emuzero_functions[39], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[39], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[39], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3447,11 +3461,12 @@ EMUZERO_EXPORT ze_result_t zeCommandListAppendWriteGlobalTimestamp(ze_command_li
     bool is_watched = emuzero_enter();
     ze_result_t result = ZE_RESULT_SUCCESS;
 
-    if (!emuzero_record(&emuzero_recordings[15], arguments))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[50], &result)) &&
+        !emuzero_record(&emuzero_recordings[15], arguments))
         result = emuzero_call(&emuzero_functions[50], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[50], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[50], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3461,11 +3476,12 @@ EMUZERO_EXPORT ze_result_t zeCommandListHostSynchronize(ze_command_list_handle_t
     bool is_watched = emuzero_enter();
     ze_result_t result;
 
-    if (!emuzero_local_zeCommandListHostSynchronize(hCommandList, timeout, &result))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[51], &result)) &&
+        !emuzero_local_zeCommandListHostSynchronize(hCommandList, timeout, &result))
         result = emuzero_call(&emuzero_functions[51], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[51], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[51], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3538,11 +3554,12 @@ EMUZERO_EXPORT ze_result_t zeCommandListAppendBarrier(ze_command_list_handle_t h
     bool is_watched = emuzero_enter();
     ze_result_t result = ZE_RESULT_SUCCESS;
 
-    if (!emuzero_record(&emuzero_recordings[0], arguments))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[61], &result)) &&
+        !emuzero_record(&emuzero_recordings[0], arguments))
         result = emuzero_call(&emuzero_functions[61], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[61], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[61], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3552,11 +3569,12 @@ EMUZERO_EXPORT ze_result_t zeCommandListAppendMemoryRangesBarrier(ze_command_lis
     bool is_watched = emuzero_enter();
     ze_result_t result = ZE_RESULT_SUCCESS;
 
-    if (!emuzero_record(&emuzero_recordings[10], arguments))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[62], &result)) &&
+        !emuzero_record(&emuzero_recordings[10], arguments))
         result = emuzero_call(&emuzero_functions[62], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[62], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[62], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3573,11 +3591,12 @@ EMUZERO_EXPORT ze_result_t zeCommandListAppendMemoryCopy(ze_command_list_handle_
     bool is_watched = emuzero_enter();
     ze_result_t result = ZE_RESULT_SUCCESS;
 
-    if (!emuzero_record(&emuzero_recordings[3], arguments))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[64], &result)) &&
+        !emuzero_record(&emuzero_recordings[3], arguments))
         result = emuzero_call(&emuzero_functions[64], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[64], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[64], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3587,11 +3606,12 @@ EMUZERO_EXPORT ze_result_t zeCommandListAppendMemoryCopyWithParameters(ze_comman
     bool is_watched = emuzero_enter();
     ze_result_t result = ZE_RESULT_SUCCESS;
 
-    if (!emuzero_record(&emuzero_recordings[6], arguments))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[65], &result)) &&
+        !emuzero_record(&emuzero_recordings[6], arguments))
         result = emuzero_call(&emuzero_functions[65], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[65], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[65], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3601,11 +3621,12 @@ EMUZERO_EXPORT ze_result_t zeCommandListAppendMemoryFill(ze_command_list_handle_
     bool is_watched = emuzero_enter();
     ze_result_t result = ZE_RESULT_SUCCESS;
 
-    if (!emuzero_record(&emuzero_recordings[7], arguments))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[66], &result)) &&
+        !emuzero_record(&emuzero_recordings[7], arguments))
         result = emuzero_call(&emuzero_functions[66], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[66], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[66], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3615,11 +3636,12 @@ EMUZERO_EXPORT ze_result_t zeCommandListAppendMemoryFillWithParameters(ze_comman
     bool is_watched = emuzero_enter();
     ze_result_t result = ZE_RESULT_SUCCESS;
 
-    if (!emuzero_record(&emuzero_recordings[8], arguments))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[67], &result)) &&
+        !emuzero_record(&emuzero_recordings[8], arguments))
         result = emuzero_call(&emuzero_functions[67], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[67], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[67], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3629,11 +3651,12 @@ EMUZERO_EXPORT ze_result_t zeCommandListAppendMemoryCopyRegion(ze_command_list_h
     bool is_watched = emuzero_enter();
     ze_result_t result = ZE_RESULT_SUCCESS;
 
-    if (!emuzero_record(&emuzero_recordings[5], arguments))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[68], &result)) &&
+        !emuzero_record(&emuzero_recordings[5], arguments))
         result = emuzero_call(&emuzero_functions[68], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[68], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[68], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3643,11 +3666,12 @@ EMUZERO_EXPORT ze_result_t zeCommandListAppendMemoryCopyFromContext(ze_command_l
     bool is_watched = emuzero_enter();
     ze_result_t result = ZE_RESULT_SUCCESS;
 
-    if (!emuzero_record(&emuzero_recordings[4], arguments))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[69], &result)) &&
+        !emuzero_record(&emuzero_recordings[4], arguments))
         result = emuzero_call(&emuzero_functions[69], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[69], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[69], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3685,11 +3709,12 @@ EMUZERO_EXPORT ze_result_t zeCommandListAppendMemoryPrefetch(ze_command_list_han
     bool is_watched = emuzero_enter();
     ze_result_t result = ZE_RESULT_SUCCESS;
 
-    if (!emuzero_record(&emuzero_recordings[9], arguments))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[74], &result)) &&
+        !emuzero_record(&emuzero_recordings[9], arguments))
         result = emuzero_call(&emuzero_functions[74], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[74], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[74], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3699,11 +3724,12 @@ EMUZERO_EXPORT ze_result_t zeCommandListAppendMemAdvise(ze_command_list_handle_t
     bool is_watched = emuzero_enter();
     ze_result_t result = ZE_RESULT_SUCCESS;
 
-    if (!emuzero_record(&emuzero_recordings[2], arguments))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[75], &result)) &&
+        !emuzero_record(&emuzero_recordings[2], arguments))
         result = emuzero_call(&emuzero_functions[75], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[75], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[75], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3804,11 +3830,12 @@ EMUZERO_EXPORT ze_result_t zeCommandListAppendSignalEvent(ze_command_list_handle
     bool is_watched = emuzero_enter();
     ze_result_t result = ZE_RESULT_SUCCESS;
 
-    if (!emuzero_record(&emuzero_recordings[11], arguments))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[89], &result)) &&
+        !emuzero_record(&emuzero_recordings[11], arguments))
         result = emuzero_call(&emuzero_functions[89], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[89], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[89], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3818,11 +3845,12 @@ EMUZERO_EXPORT ze_result_t zeCommandListAppendWaitOnEvents(ze_command_list_handl
     bool is_watched = emuzero_enter();
     ze_result_t result = ZE_RESULT_SUCCESS;
 
-    if (!emuzero_record(&emuzero_recordings[13], arguments))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[90], &result)) &&
+        !emuzero_record(&emuzero_recordings[13], arguments))
         result = emuzero_call(&emuzero_functions[90], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[90], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[90], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3832,11 +3860,12 @@ EMUZERO_EXPORT ze_result_t zeEventHostSignal(ze_event_handle_t hEvent)
     bool is_watched = emuzero_enter();
     ze_result_t result;
 
-    if (!emuzero_local_zeEventHostSignal(hEvent, &result))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[91], &result)) &&
+        !emuzero_local_zeEventHostSignal(hEvent, &result))
         result = emuzero_call(&emuzero_functions[91], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[91], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[91], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3846,11 +3875,12 @@ EMUZERO_EXPORT ze_result_t zeEventHostSynchronize(ze_event_handle_t hEvent, uint
     bool is_watched = emuzero_enter();
     ze_result_t result;
 
-    if (!emuzero_local_zeEventHostSynchronize(hEvent, timeout, &result))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[92], &result)) &&
+        !emuzero_local_zeEventHostSynchronize(hEvent, timeout, &result))
         result = emuzero_call(&emuzero_functions[92], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[92], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[92], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3860,11 +3890,12 @@ EMUZERO_EXPORT ze_result_t zeEventQueryStatus(ze_event_handle_t hEvent)
     bool is_watched = emuzero_enter();
     ze_result_t result;
 
-    if (!emuzero_local_zeEventQueryStatus(hEvent, &result))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[93], &result)) &&
+        !emuzero_local_zeEventQueryStatus(hEvent, &result))
         result = emuzero_call(&emuzero_functions[93], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[93], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[93], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3874,11 +3905,12 @@ EMUZERO_EXPORT ze_result_t zeCommandListAppendEventReset(ze_command_list_handle_
     bool is_watched = emuzero_enter();
     ze_result_t result = ZE_RESULT_SUCCESS;
 
-    if (!emuzero_record(&emuzero_recordings[1], arguments))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[94], &result)) &&
+        !emuzero_record(&emuzero_recordings[1], arguments))
         result = emuzero_call(&emuzero_functions[94], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[94], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[94], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3888,11 +3920,12 @@ EMUZERO_EXPORT ze_result_t zeEventHostReset(ze_event_handle_t hEvent)
     bool is_watched = emuzero_enter();
     ze_result_t result;
 
-    if (!emuzero_local_zeEventHostReset(hEvent, &result))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[95], &result)) &&
+        !emuzero_local_zeEventHostReset(hEvent, &result))
         result = emuzero_call(&emuzero_functions[95], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[95], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[95], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3972,11 +4005,12 @@ EMUZERO_EXPORT ze_result_t zeFenceHostSynchronize(ze_fence_handle_t hFence, uint
     bool is_watched = emuzero_enter();
     ze_result_t result;
 
-    if (!emuzero_local_zeFenceHostSynchronize(hFence, timeout, &result))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[106], &result)) &&
+        !emuzero_local_zeFenceHostSynchronize(hFence, timeout, &result))
         result = emuzero_call(&emuzero_functions[106], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[106], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[106], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -3986,11 +4020,12 @@ EMUZERO_EXPORT ze_result_t zeFenceQueryStatus(ze_fence_handle_t hFence)
     bool is_watched = emuzero_enter();
     ze_result_t result;
 
-    if (!emuzero_local_zeFenceQueryStatus(hFence, &result))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[107], &result)) &&
+        !emuzero_local_zeFenceQueryStatus(hFence, &result))
         result = emuzero_call(&emuzero_functions[107], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[107], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[107], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -4000,11 +4035,12 @@ EMUZERO_EXPORT ze_result_t zeFenceReset(ze_fence_handle_t hFence)
     bool is_watched = emuzero_enter();
     ze_result_t result;
 
-    if (!emuzero_local_zeFenceReset(hFence, &result))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[108], &result)) &&
+        !emuzero_local_zeFenceReset(hFence, &result))
         result = emuzero_call(&emuzero_functions[108], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[108], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[108], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -4063,11 +4099,12 @@ EMUZERO_EXPORT ze_result_t zeMemGetAllocProperties(ze_context_handle_t hContext,
     bool is_watched = emuzero_enter();
     ze_result_t result;
 
-    if (!emuzero_local_zeMemGetAllocProperties(hContext, ptr, pMemAllocProperties, phDevice, &result))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[116], &result)) &&
+        !emuzero_local_zeMemGetAllocProperties(hContext, ptr, pMemAllocProperties, phDevice, &result))
         result = emuzero_call(&emuzero_functions[116], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[116], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[116], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -4077,11 +4114,12 @@ EMUZERO_EXPORT ze_result_t zeMemGetAddressRange(ze_context_handle_t hContext, co
     bool is_watched = emuzero_enter();
     ze_result_t result;
 
-    if (!emuzero_local_zeMemGetAddressRange(hContext, ptr, pBase, pSize, &result))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[117], &result)) &&
+        !emuzero_local_zeMemGetAddressRange(hContext, ptr, pBase, pSize, &result))
         result = emuzero_call(&emuzero_functions[117], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[117], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[117], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -4091,11 +4129,12 @@ EMUZERO_EXPORT ze_result_t zeMemGetIpcHandle(ze_context_handle_t hContext, const
     bool is_watched = emuzero_enter();
     ze_result_t result;
 
-    if (!emuzero_local_zeMemGetIpcHandle(hContext, ptr, pIpcHandle, &result))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[118], &result)) &&
+        !emuzero_local_zeMemGetIpcHandle(hContext, ptr, pIpcHandle, &result))
         result = emuzero_call(&emuzero_functions[118], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[118], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[118], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -4119,11 +4158,12 @@ EMUZERO_EXPORT ze_result_t zeMemPutIpcHandle(ze_context_handle_t hContext, ze_ip
     bool is_watched = emuzero_enter();
     ze_result_t result;
 
-    if (!emuzero_local_zeMemPutIpcHandle(hContext, handle, &result))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[121], &result)) &&
+        !emuzero_local_zeMemPutIpcHandle(hContext, handle, &result))
         result = emuzero_call(&emuzero_functions[121], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[121], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[121], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -5013,11 +5053,13 @@ EMUZERO_EXPORT ze_result_t zerGetLastErrorDescription(const char** ppString)
 {
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)ppString};
     bool is_watched = emuzero_enter();
-    ze_result_t result = emuzero_own_zerGetLastErrorDescription(ppString);
+    ze_result_t result;
 
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[248], &result)))
+        result = emuzero_own_zerGetLastErrorDescription(ppString);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[248], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[248], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -5025,11 +5067,14 @@ EMUZERO_EXPORT uint32_t zerTranslateDeviceHandleToIdentifier(ze_device_handle_t 
 {
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)hDevice};
     bool is_watched = emuzero_enter();
-    uint32_t result = emuzero_own_zerTranslateDeviceHandleToIdentifier(hDevice);
+    uint32_t result = (uint32_t)UINT32_MAX;
+    ze_result_t refused;
 
-    if (is_watched)
-        emuzero_leave(&emuzero_functions[249], arguments,
-                      (uint64_t)(uintptr_t)result, false);
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[249], &refused)))
+        result = emuzero_own_zerTranslateDeviceHandleToIdentifier(hDevice);
+    if (is_watched && emuzero_leave(&emuzero_functions[249], arguments,
+                                    (uint64_t)(uintptr_t)result, ZE_RESULT_SUCCESS) != ZE_RESULT_SUCCESS)
+        result = (uint32_t)UINT32_MAX;
     return result;
 }
 
@@ -5037,22 +5082,28 @@ EMUZERO_EXPORT ze_device_handle_t zerTranslateIdentifierToDeviceHandle(uint32_t 
 {
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)identifier};
     bool is_watched = emuzero_enter();
-    ze_device_handle_t result = emuzero_own_zerTranslateIdentifierToDeviceHandle(identifier);
+    ze_device_handle_t result = (ze_device_handle_t)0;
+    ze_result_t refused;
 
-    if (is_watched)
-        emuzero_leave(&emuzero_functions[250], arguments,
-                      (uint64_t)(uintptr_t)result, false);
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[250], &refused)))
+        result = emuzero_own_zerTranslateIdentifierToDeviceHandle(identifier);
+    if (is_watched && emuzero_leave(&emuzero_functions[250], arguments,
+                                    (uint64_t)(uintptr_t)result, ZE_RESULT_SUCCESS) != ZE_RESULT_SUCCESS)
+        result = (ze_device_handle_t)0;
     return result;
 }
 
 EMUZERO_EXPORT ze_context_handle_t zerGetDefaultContext(void)
 {
     bool is_watched = emuzero_enter();
-    ze_context_handle_t result = emuzero_own_zerGetDefaultContext();
+    ze_context_handle_t result = (ze_context_handle_t)0;
+    ze_result_t refused;
 
-    if (is_watched)
-        emuzero_leave(&emuzero_functions[251], NULL,
-                      (uint64_t)(uintptr_t)result, false);
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[251], &refused)))
+        result = emuzero_own_zerGetDefaultContext();
+    if (is_watched && emuzero_leave(&emuzero_functions[251], NULL,
+                                    (uint64_t)(uintptr_t)result, ZE_RESULT_SUCCESS) != ZE_RESULT_SUCCESS)
+        result = (ze_context_handle_t)0;
     return result;
 }
 
@@ -5069,11 +5120,12 @@ EMUZERO_EXPORT ze_result_t zeCommandListAppendSignalEventWithParameters(ze_comma
     bool is_watched = emuzero_enter();
     ze_result_t result = ZE_RESULT_SUCCESS;
 
-    if (!emuzero_record(&emuzero_recordings[12], arguments))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[253], &result)) &&
+        !emuzero_record(&emuzero_recordings[12], arguments))
         result = emuzero_call(&emuzero_functions[253], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[253], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[253], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -5083,11 +5135,12 @@ EMUZERO_EXPORT ze_result_t zeCommandListAppendWaitOnEventsWithParameters(ze_comm
     bool is_watched = emuzero_enter();
     ze_result_t result = ZE_RESULT_SUCCESS;
 
-    if (!emuzero_record(&emuzero_recordings[14], arguments))
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[254], &result)) &&
+        !emuzero_record(&emuzero_recordings[14], arguments))
         result = emuzero_call(&emuzero_functions[254], arguments);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[254], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[254], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -5109,11 +5162,13 @@ EMUZERO_EXPORT ze_result_t zesInit(zes_init_flags_t flags)
 {
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)flags};
     bool is_watched = emuzero_enter();
-    ze_result_t result = emuzero_own_zesInit(flags);
+    ze_result_t result;
 
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[257], &result)))
+        result = emuzero_own_zesInit(flags);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[257], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[257], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -5121,11 +5176,13 @@ EMUZERO_EXPORT ze_result_t zesDriverGet(uint32_t* pCount, zes_driver_handle_t* p
 {
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)pCount, (uint64_t)(uintptr_t)phDrivers};
     bool is_watched = emuzero_enter();
-    ze_result_t result = emuzero_own_zesDriverGet(pCount, phDrivers);
+    ze_result_t result;
 
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[258], &result)))
+        result = emuzero_own_zesDriverGet(pCount, phDrivers);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[258], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[258], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
@@ -6253,11 +6310,13 @@ EMUZERO_EXPORT ze_result_t zexMemFreeRegisterCallbackExt(ze_context_handle_t hCo
 {
     const uint64_t arguments[] = {(uint64_t)(uintptr_t)hContext, (uint64_t)(uintptr_t)hFreeCallbackDesc, (uint64_t)(uintptr_t)ptr};
     bool is_watched = emuzero_enter();
-    ze_result_t result = emuzero_own_zexMemFreeRegisterCallbackExt(hContext, hFreeCallbackDesc, ptr);
+    ze_result_t result;
 
+    if (!(is_watched && emuzero_is_refused(&emuzero_functions[419], &result)))
+        result = emuzero_own_zexMemFreeRegisterCallbackExt(hContext, hFreeCallbackDesc, ptr);
     if (is_watched)
-        emuzero_leave(&emuzero_functions[419], arguments,
-                      (uint64_t)(uintptr_t)result, EMUZERO_IS_ERROR(result));
+        result = emuzero_leave(&emuzero_functions[419], arguments,
+                               (uint64_t)(uintptr_t)result, result);
     return result;
 }
 
