@@ -45,6 +45,7 @@ def test_a_fault_is_injected_and_told_of_and_the_exit_code_is_the_programs() -> 
     assert "fired 1" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_without_faults_says_nothing_of_them() -> None:
     done = run()
 
@@ -63,6 +64,7 @@ def test_the_report_has_rules_hits_coverage_and_the_exit_status(tmp_path: Path) 
     assert "api.zeInit" in report["coverage"]["never_reached"]
 
 
+@pytest.mark.slow
 def test_a_scenario_that_expects_what_comes_ends_well(tmp_path: Path) -> None:
     text = f"rules: ['{LOSES}']\nexpect: {{exit_status: 5, fired: {{first: 1}}}}"
 
@@ -85,6 +87,7 @@ def test_what_a_scenario_expects_in_vain_is_told_and_has_an_exit_code(tmp_path: 
     ]
 
 
+@pytest.mark.slow
 def test_rules_of_environment_file_and_options_add_up(tmp_path: Path) -> None:
     text = "rules: ['mmu.walk fail_walk nth=9999 name=filed']\nseed: 3"
 
@@ -122,6 +125,7 @@ def test_what_is_wrong_is_told_before_the_program_runs(
     assert told in done.stderr
 
 
+@pytest.mark.slow
 def test_an_emulator_that_is_given_a_wrong_rule_does_not_begin(tmp_path: Path) -> None:
     done = emuzero("serve", "--socket", tmp_path / "x", env={"EMUZERO_FAULTS": "mmu.walk fly"})
 
@@ -139,6 +143,7 @@ raise SystemExit(3)
 """
 
 
+@pytest.mark.slow
 def test_an_emulator_that_ends_before_the_program_leaves_a_warning() -> None:
     done = run("--fault", LOSES, program=(sys.executable, "-c", KILLS))
 
