@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from hostdriver.runtime.beside import Beside as BesideWay
     from hostdriver.runtime.session import Session
 
+    Answering: TypeAlias = Callable[["Runner", AnyQuestion, Interrupts], object]
     Observer: TypeAlias = Callable[[AnyQuestion, object], None]
     LongQuestion: TypeAlias = Submit | WaitWord | WaitSlot | AwaitRoom | Pause
 
@@ -79,6 +80,7 @@ class Runner:
         "_monitor",
         "_pausing",
         "_space",
+        "answering",
         "observer",
         "sessions",
         "socket",
@@ -105,6 +107,8 @@ class Runner:
         self.socket = socket
         self.observer: Observer | None = None
         """Told of every question that was answered, in the thread that asked; it may not raise."""
+        self.answering: Answering = Runner.answer
+        """Answers questions, as `answer` does, unless somebody came in between."""
         self._space = AddressSpace() if space is None else space
         self._monitor = threading.Lock()
         self._changed = threading.Condition(self._monitor)
@@ -151,7 +155,7 @@ class Runner:
             is_inside = True
             answer, error = None, None
             try:
-                answer = self._answer(question, interrupts)
+                answer = self.answering(self, question, interrupts)
                 if self.observer is not None:
                     self.observer(question, answer)
             except BaseException as problem:  # noqa: BLE001 - the coroutine is told, and decides
@@ -183,9 +187,10 @@ class Runner:
         for session in self.sessions:
             session.abandon()
 
-    def _answer(self, question: AnyQuestion, interrupts: Interrupts) -> object:
+    def answer(self, question: AnyQuestion, interrupts: Interrupts) -> object:
+        """Answer a question in this thread."""
         if self._beside.is_waiting:
-            self._beside.advance(partial(self._answer, interrupts=interrupts))
+            self._beside.advance(partial(self.answer, interrupts=interrupts))
         match question:
             case Control():
                 return self._control(question, interrupts)
