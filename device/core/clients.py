@@ -43,6 +43,7 @@ class Client:
     """
 
     __slots__ = (
+        "__weakref__",
         "client_id",
         "control",
         "doorbells",

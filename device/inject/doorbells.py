@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, final
 
 from device.inject.rounds import AroundRounds, ticks
@@ -38,7 +39,8 @@ class DoorbellEar:
     def __init__(self, inner: DoorbellPage, rounds: InjectedRounds, client: Client) -> None:
         self.inner = inner
         self._rounds = rounds
-        self._client = client
+        # Weakly: they would keep each other, and with them the mapping of the segment.
+        self._client: Client = weakref.proxy(client)
         self._held: dict[Rung, _Held] = {}
         self._again: dict[Rung, int] = {}
         """How often doorbells are heard again, once in each round."""
@@ -97,7 +99,12 @@ class DoorbellEar:
         return _hear(rung, kick)
 
     def kick_all(self, kick: Callable[[WorkQueue], None]) -> bool:
-        """Hear every doorbell that matters, but for those that were not to be heard."""
+        """Hear every doorbell that matters, but for those that are not to be heard.
+
+        What was lost before is heard now: the client has asked to be looked after.
+        """
+        for queue in [queue for queue, one in self._held.items() if one.due is None]:
+            self._held[queue] = self._held[queue]._replace(due=0)
         control = self.take(self.view.tobytes(), kick)
         found: list[WorkQueue] = []
         self.inner.kick_all(found.append)

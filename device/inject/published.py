@@ -71,7 +71,16 @@ class PublishedTap(AroundRounds):
         super().remove()
 
     def before(self, now: int) -> None:
-        """Publish what is due, or whose rule is gone."""
+        """Publish what is due, whose rule is gone, or whose client asked to be looked after."""
+        clients = self.rounds.state.clients
+        asked = {number for number, client in clients.items() if client.rung}
+        if asked:
+            self._held = [
+                one._replace(due=now)
+                if one.due is None and one.queue.client.client_id in asked
+                else one
+                for one in self._held
+            ]
         self._let_go(now, everything=False)
 
     def execute(

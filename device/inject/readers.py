@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple, final
 
@@ -39,7 +40,8 @@ class RingReader:
     def __init__(self, inner: Consumer, rounds: InjectedRounds, client: Client, ring: str) -> None:
         self.inner = inner
         self.rounds = rounds
-        self.client = client
+        # Weakly: they would keep each other, and with them the mapping of the segment.
+        self.client: Client = weakref.proxy(client)
         self.ring = ring
         self._tail = inner.head
         self._announced = inner.head
@@ -197,7 +199,7 @@ class WorkReader(RingReader):
         self, inner: Consumer, rounds: InjectedRounds, client: Client, queue: WorkQueue
     ) -> None:
         super().__init__(inner, rounds, client, f"work{queue.queue_id}")
-        self._queue = queue
+        self._queue: WorkQueue = weakref.proxy(queue)
         self._instead: dict[int, bytes] = {}
         """By index, what the device sees in place of an entry."""
         self._withheld: list[Withheld] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
@@ -42,7 +43,8 @@ class ReplySink:
     def __init__(self, inner: Producer, rounds: InjectedRounds, client: Client) -> None:
         self.inner = inner
         self._rounds = rounds
-        self._client = client
+        # Weakly: they would keep each other, and with them the mapping of the segment.
+        self._client: Client = weakref.proxy(client)
         self._held: list[_Held] = []
 
     @property

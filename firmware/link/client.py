@@ -19,6 +19,7 @@ from firmware.link.peer import Liveness, ProcessPeer
 from firmware.link.runtime_dir import connect_socket
 from firmware.link.segment import Segment
 from firmware.link.sleepers import SharedSleepers
+from firmware.link.vigil import Vigil
 from firmware.link.waiting import FutexWaiter
 
 if TYPE_CHECKING:
@@ -148,6 +149,8 @@ def _attach(
         undo.pop_all()
     words = segment.words
     liveness = Liveness(words, superblock, peer)
+    doorbells = Doorbells(words, superblock, doorbell)
+    vigil = Vigil(liveness.check, doorbells.poke)
     end = HostEnd(
         welcome=welcome,
         superblock=superblock,
@@ -157,11 +160,12 @@ def _attach(
         carrier=SocketCarrier(connection, patience_seconds),
         peer=peer,
         liveness=liveness,
-        waiter=FutexWaiter(segment, liveness.check, lambda: may_spin(words, superblock)),
-        doorbells=Doorbells(words, superblock, doorbell),
+        waiter=FutexWaiter(segment, vigil, lambda: may_spin(words, superblock)),
+        vigil=vigil,
+        doorbells=doorbells,
         waiter_of=lambda shared: FutexWaiter(
             shared,
-            liveness.check,
+            vigil,
             # Who signals may be any process, busy or not: whether spinning pays is only seen by it.
             lambda: True,
             sleepers=SharedSleepers(shared.address),

@@ -74,6 +74,8 @@ class HostEnd:
     carrier: Carrier
     peer: Peer
     liveness: Liveness
+    vigil: Callable[[], None]
+    """To be called between the naps of a wait (see `firmware.link.vigil`); raises LinkLost."""
     waiter: Waiter
     doorbells: Doorbells
     waiter_of: Callable[[Segment], Waiter]

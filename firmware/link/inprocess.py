@@ -92,6 +92,7 @@ class LocalLink:
         superblock = check_segment(self.end.segment, welcome)
         segment = self.end.segment.again()
         words = segment.words
+        liveness = Liveness(words, superblock, self._host_peer)
         return HostEnd(
             welcome=welcome,
             superblock=superblock,
@@ -100,7 +101,8 @@ class LocalLink:
             interrupt=self._interrupt,
             carrier=self._host_carrier,
             peer=self._host_peer,
-            liveness=Liveness(words, superblock, self._host_peer),
+            liveness=liveness,
+            vigil=liveness.check,
             waiter=StepWaiter(words, step),
             doorbells=Doorbells(words, superblock, self._doorbell),
             waiter_of=lambda shared: StepWaiter(shared.words, step),

@@ -216,9 +216,7 @@ class JoinedPools:
         except AttachError as error:
             return str(error)
         end = self._end
-        slots = JoinedSlots(
-            segment, end.waiter_of(segment), end.doorbells, check=end.liveness.check
-        )
+        slots = JoinedSlots(segment, end.waiter_of(segment), end.doorbells, check=end.vigil)
         with self._lock:
             self._pools.add(slots)
         return slots

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 from device.core.effects import Notify
@@ -33,14 +36,16 @@ def told(bench: Bench) -> list[Notify]:
 # --- doorbells -----------------------------------------------------------------------------------
 
 
-def test_work_whose_doorbell_was_lost_waits_for_the_next_one(bench: Bench) -> None:
+def test_work_whose_doorbell_was_lost_waits_until_its_client_asks_to_be_looked_after(
+    bench: Bench,
+) -> None:
     bench.faults.add("link.doorbell drop ring=work* nth=1")
     assert bench.run(add(1)) == 0
     assert not bench.pair.device.has_work
     assert bench.client.call(nop(bench)).status is Status.OK
     bench.client.ring()
     bench.pair.step()
-    assert bench.completed == 0, "the bell is not that doorbell"
+    assert bench.completed == 1
     assert bench.run(add(2)) == 2
     assert bench.word() == 3
     bench.is_well()
@@ -183,3 +188,45 @@ def test_a_program_finds_its_answers_without_interrupts() -> None:
         assert faults.fired
         faults.clear()
         p.assert_nothing_left()
+
+
+@pytest.mark.parametrize("action", ["drop", "stale"])
+def test_what_was_not_published_is_when_its_client_asks_to_be_looked_after(
+    bench: Bench, action: str
+) -> None:
+    bench.faults.add(f"link.completed {action} nth=1")
+    assert bench.run(add(1)) == 0
+    bench.pair.step()
+    assert bench.completed == 0
+    bench.client.ring()
+    bench.pair.step()
+    bench.pair.step()
+    assert bench.completed == 1
+    bench.is_well()
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "command.control bad_opcode nth=1000",
+        "command.work drop nth=1000",
+        "link.tail stale nth=1000",
+        "link.reply drop nth=1000",
+        "link.doorbell drop nth=1000",
+        "os.device.map errno=EIO nth=1000",
+    ],
+)
+def test_nothing_holds_on_to_a_client_that_has_gone_while_a_rule_is_there(
+    bench: Bench, rule: str
+) -> None:
+    bench.faults.add(rule)
+    assert bench.run(add(1)) == 1
+    state = bench.pair.device.inside.blocks.state
+    gone = weakref.ref(state.clients[bench.client.client_id])
+    gc.disable()
+    try:
+        bench.pair.detach(bench.client)
+        bench.pair.step()
+        assert gone() is None
+    finally:
+        gc.enable()

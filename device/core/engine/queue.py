@@ -52,6 +52,7 @@ class WorkQueue:
     """
 
     __slots__ = (
+        "__weakref__",
         "_client_id",
         "_completed_at",
         "_completion",
