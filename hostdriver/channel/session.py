@@ -130,9 +130,9 @@ class Session:
             for answered in device.poll():
                 worked = True
                 answered()
-        if worked or self._under_way.is_paused:
-            for running in self._under_way.take_paused():
-                self.drive(running, None)
+        self._under_way.end_lost(self._devices)
+        for running in self._under_way.take_paused() if worked or self._under_way.is_paused else ():
+            self.drive(running, None)
         return worked
 
     def set_asleep(self, *, asleep: bool) -> None:

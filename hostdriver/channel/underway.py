@@ -8,9 +8,10 @@ from hostdriver.channel.running import Running, abandon, beside
 from hostdriver.channel.waits import Waits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from contextlib import ExitStack
 
+    from hostdriver.channel.devices import ProgramDevice
     from hostdriver.core.questions import Beside, Operation
 
 
@@ -87,6 +88,11 @@ class UnderWay:
             running.slot = slot
             self._running[slot] = running
         return running
+
+    def end_lost(self, devices: Sequence[ProgramDevice]) -> None:
+        """End the waits for devices that are lost, if any thread waits (see `Waits.end_lost`)."""
+        if self._waits:
+            self._waits.end_lost(devices)
 
     def end(self, slot: int) -> Running | None:
         """Forget what has ended."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from firmware.abi.status import Status
 from hostdriver.channel.items import MalformedMessageError
 from hostdriver.channel.questions import understand
 from hostdriver.channel.running import nonsense
@@ -37,8 +38,26 @@ class Waits:
         self._running: dict[int, Running] = {}
         self._last = 0
 
+    def __len__(self) -> int:
+        return len(self._running)
+
     def __iter__(self) -> Iterator[Running]:
         return iter(self._running.values())
+
+    def end_lost(self, devices: Sequence[ProgramDevice]) -> None:
+        """End the waits for slots on devices that are lost: nobody else tells the threads.
+
+        The slot gets the status, as if the queue that was to signal it had ended with its device.
+        """
+        lost: dict[int, bool] = {}
+        for running in self._running.values():
+            asked = running.asked
+            if not isinstance(asked, WaitSlot):
+                continue
+            if asked.device not in lost:
+                lost[asked.device] = bool(devices[asked.device].lost())
+            if lost[asked.device] and not asked.memory.load(asked.slot).status:
+                asked.memory.fail(asked.slot, Status.DEVICE_LOST)
 
     def put(self, running: Running) -> int:
         """Keep a call until its answer comes; return the number of the wait.
