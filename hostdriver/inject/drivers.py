@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from firmware.inject import Site
 from hostdriver.core.questions import Answer, Control
+from hostdriver.inject.faces import FaceTap
 from hostdriver.inject.lost import without_descriptors
 from hostdriver.inject.programs import QUESTION_POINTS
 from hostdriver.inject.system import RECEIVE, SEND, error_of, place_of, point_of, switch
@@ -25,7 +26,7 @@ POINTS: Final = QUESTION_POINTS - {"peer.inside"}
 
 def runner_taps(runner: Runner, injector: Injector, process: str = "") -> tuple[Tap, ...]:
     """Return the taps of the driver of this process, which is called `process`."""
-    return (_QuestionTap(runner, injector, process),)
+    return (FaceTap(injector, process), _QuestionTap(runner, injector, process))
 
 
 @final
