@@ -135,6 +135,10 @@ from hostdriver.core.work_enums import (
     EventSyncModeFlags,
     FenceFlags,
 )
+from hostdriver.inject.joining import follow_if_asked
+from hostdriver.runtime.process import on_attach
+
+on_attach.append(follow_if_asked)
 
 __all__ = [
     "INFINITE",

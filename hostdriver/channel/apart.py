@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from hostdriver.channel.recorder import Recorder
 
 
+PLAIN: Final = "hostdriver.channel.driver"
+"""Module that the process of a driver runs."""
 PATIENCE_SECONDS: Final = 5.0
 """Longest time that a driver has to tell what its program left."""
 
@@ -42,15 +44,22 @@ class DriverProcesses:
     and so is what it records until that ends.
     """
 
-    __slots__ = ("_devices", "_processes", "_recorder", "_socket")
+    __slots__ = ("_devices", "_module", "_processes", "_recorder", "_socket")
 
     def __init__(
-        self, devices: LocalDevices, socket: str, recorder: Recorder | None = None
+        self,
+        devices: LocalDevices,
+        socket: str,
+        recorder: Recorder | None = None,
+        *,
+        module: str = PLAIN,
     ) -> None:
         """Watch processes with `devices`; drivers attach to them at `socket`.
 
-        A recorder is told what programs do, and belongs to this object.
+        A recorder is told what programs do, and belongs to this object. `module` is what each
+        process runs.
         """
+        self._module = module
         self._devices = devices
         self._socket = socket
         self._recorder = recorder
@@ -97,7 +106,7 @@ class DriverProcesses:
         try:
             return subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "hostdriver.channel.driver", self._socket, str(number)),
+                    *(sys.executable, "-m", self._module, self._socket, str(number)),
                     agreement.hello.pack().hex(),
                     *(str(self._devices.count), str(told), str(watching)),
                 ],

@@ -14,7 +14,7 @@ import socket
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, Protocol, final
 
 from firmware.abi.channel import Watching
 from firmware.abi.handshake import HandshakeStatus, Welcome
@@ -31,14 +31,29 @@ from hostdriver.channel.recorder import Recorder
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
+    from typing import TypeAlias
 
     from firmware.abi.handshake import Hello
+
+    Follow: TypeAlias = Callable[[Path, Programs, "RemoteDevices"], "Follower | None"]
 
 FOREVER: Final = -1.0
 BREATH_SECONDS: Final = 1e-3
 """Longest time in which ends of the program and the emulator are not looked at."""
 NAP_SECONDS: Final = 1e-3
 """Longest sleep while a device has something to answer."""
+
+
+class Follower(Protocol):
+    """Who comes in between programs and their drivers in this process."""
+
+    def tell(self) -> None:
+        """Tell what happened; called often, it may not raise."""
+        ...
+
+    def close(self) -> None:
+        """Tell the last, and end; it may not raise."""
+        ...
 
 
 @final
@@ -101,10 +116,12 @@ def serve(
     packet: bytes,
     device_count: int,
     recorder: Recorder | None = None,
+    follow: Follow | None = None,
 ) -> None:
     """Serve a program until it has ended, or the emulator has, or SIGTERM comes.
 
-    A recorder is told what the program does, and belongs to this call.
+    A recorder is told what the program does, and belongs to this call. `follow` may come in between
+    before the program begins.
 
     Raises:
         LinkError, OSError: it cannot be served; the program was told.
@@ -117,6 +134,7 @@ def serve(
     devices = RemoteDevices(path, device_count, program)
     programs = Programs(devices, str(path), recorder)
     _end_at_signal(devices)
+    follower = None if follow is None else follow(path, programs, devices)
     try:
         programs.accept(program, agreement)
     except Refused as refused:
@@ -128,8 +146,12 @@ def serve(
     try:
         while len(programs) and not devices.is_gone:
             _turn(devices, programs)
+            if follower is not None:
+                follower.tell()
     finally:
         programs.close()
+        if follower is not None:
+            follower.close()
 
 
 def _end_at_signal(devices: RemoteDevices) -> None:
@@ -162,7 +184,7 @@ def _turn(devices: RemoteDevices, programs: Programs) -> None:
         devices.dispatch(NAP_SECONDS if is_busy else FOREVER)
 
 
-def main() -> int:
+def main(follow: Follow | None = None) -> int:
     """Be the driver of one program; return the exit status."""
     path, number, packet, device_count, told, watching = sys.argv[1:]
     recorder = Recorder(int(told), Watching(int(watching))) if int(told) >= 0 else None
@@ -171,7 +193,7 @@ def main() -> int:
     with socket.socket(fileno=int(number)) as program:
         program.setblocking(False)  # noqa: FBT003 - positional only
         try:
-            serve(Path(path), program, bytes.fromhex(packet), int(device_count), recorder)
+            serve(Path(path), program, bytes.fromhex(packet), int(device_count), recorder, follow)
         except (LinkError, OSError) as error:
             sys.stderr.write(f"emuzero: the driver of a program cannot begin: {error}\n")
             return 1

@@ -19,10 +19,11 @@ from device.inject import device_taps
 from device.shell.emulator import Emulator, EmulatorConfig
 from device.shell.taps import shell_taps
 from firmware.inject import Board, Injector, Scenario
-from hostdriver.channel.apart import DriverProcesses
+from hostdriver.channel.apart import PLAIN, DriverProcesses
 from hostdriver.channel.host import Programs
 from hostdriver.inject.control import Control
 from hostdriver.inject.desk import Desk
+from hostdriver.inject.joining import is_asked
 from hostdriver.inject.programs import program_taps
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 NANOSECONDS: Final = 1e9
 NO_RULES: Final = Scenario()
+FOLLOWING: Final = "hostdriver.inject.apart"
+"""Module of the driver of a C program in a process of its own, where it follows rules."""
 
 
 class Powered(NamedTuple):
@@ -86,7 +89,14 @@ def serve(  # noqa: PLR0913 - one for each thing that the command line may say
     try:
         programs: Programs | None = None
         if apart:
-            emulator.serve_programs(DriverProcesses(emulator.local, str(socket_path), recorder))
+            # Rules that come later reach those drivers only that follow them from the start.
+            follows = bool(scenario.rules) or counts_all or is_asked()
+            emulator.serve_programs(
+                DriverProcesses(
+                    *(emulator.local, str(socket_path), recorder),
+                    module=FOLLOWING if follows else PLAIN,
+                )
+            )
         else:
             programs = Programs(emulator.local, str(socket_path), recorder)
             emulator.serve_programs(programs)

@@ -156,7 +156,11 @@ def _run_on(
     record: Record | None,
 ) -> tuple[int, Outcome | None]:
     with _emulator(wanted, record, injection) as socket:
-        environment = {**environment_for(socket), RUN_VARIABLE: str(socket)}
+        environment = {
+            **environment_for(socket),
+            **injection.environment,
+            RUN_VARIABLE: str(socket),
+        }
         code = run_program(program, {**os.environ, **environment})
         return code, look_at(socket) if injection.is_any else None
 

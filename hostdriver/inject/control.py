@@ -52,8 +52,8 @@ class Talker:
         self.peer = peer
         self.lines = Lines(socket, waits=False)
         self.mask = _LISTENING
-        self.waits_for: Hits | None = None
-        """What is answered later, when there is a hit."""
+        self.waits_for: Hits | Follow | None = None
+        """What is answered later, when there is a hit, or the rules have changed."""
         self.follows = False
         """Whether it is a driver that reports."""
 
@@ -173,8 +173,11 @@ class Control:
         self._watch(talker, is_free=is_free)
 
     def _is_due(self, talker: Talker, request: Request) -> bool:
-        """Return whether a request is answered now; else it waits for a hit."""
+        """Return whether a request is answered now; else it waits for a hit or a change."""
         talker.waits_for = None
+        if isinstance(request, Follow) and request.after >= self.desk.generation:
+            talker.waits_for = request
+            return False
         if isinstance(request, Hits) and request.wait:
             found = self.desk.hits(request)
             if not found.hits and found.last >= found.total:

@@ -97,7 +97,7 @@ class Desk:
         self.on_change: Callable[[int], None] | None = None
         """Told of every new generation; it may not raise."""
         self.on_hit: Callable[[], None] | None = None
-        """Told that there are hits to be told of; it may not raise."""
+        """Told that there are hits or changed rules to be told of; it may not raise."""
         injector.on_hit = self._note
 
     def decode(self, line: bytes) -> Request | Refused:
@@ -167,6 +167,8 @@ class Desk:
         except Exception:  # noqa: BLE001 - a bug in a wrapper costs nobody the emulator
             _LOG.exception("wrappers could not be put in or taken out")
         self.generation += 1
+        if self.on_hit is not None:
+            self.on_hit()
         if self.on_change is not None:
             self.on_change(self.generation)
 

@@ -15,6 +15,8 @@ from hostdriver.inject.system import RECEIVE, SEND, error_of, place_of, point_of
 from hostdriver.runtime.requests import not_sent
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from firmware.inject import Injector, Tap
     from hostdriver.core.questions import AnyQuestion
     from hostdriver.runtime.interrupts import Interrupts
@@ -26,27 +28,37 @@ POINTS: Final = QUESTION_POINTS - {"peer.inside"}
 
 def runner_taps(runner: Runner, injector: Injector, process: str = "") -> tuple[Tap, ...]:
     """Return the taps of the driver of this process, which is called `process`."""
-    return (FaceTap(injector, process), _QuestionTap(runner, injector, process))
+    lock = threading.RLock()
+    return (FaceTap(injector, process, lock), QuestionTap(runner, injector, process, lock))
 
 
 @final
-class _QuestionTap:
+class QuestionTap:
     """Answers the questions of calls, or lets the system calls fail that answer them."""
 
     points = POINTS
 
-    def __init__(self, runner: Runner, injector: Injector, process: str) -> None:
+    def __init__(
+        self,
+        runner: Runner,
+        injector: Injector,
+        process: str,
+        lock: AbstractContextManager[object],
+    ) -> None:
+        """Come in between a runner's questions; `lock` is held while the injector is asked."""
         self._runner = runner
         self._injector = injector
         self._process = process
-        self._lock = threading.Lock()
+        self._lock = lock
         self._before: Answering | None = None
 
     def install(self) -> None:
+        """Answer in the place of the runner."""
         self._before, self._runner.answering = self._runner.answering, self._answer
         switch.install()
 
     def remove(self) -> None:
+        """Let the runner answer again."""
         if self._before is not None:
             self._runner.answering, self._before = self._before, None
         switch.remove()

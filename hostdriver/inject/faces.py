@@ -29,6 +29,7 @@ from hostdriver.inject.verdicts import late_failure, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from firmware.inject import Injector
 
@@ -77,26 +78,39 @@ def _methods() -> Iterator[tuple[type, str, FunctionType, str]]:
 class FaceTap:
     """Wraps the methods of this process's classes.
 
-    Owner: the board of the process. A call inside of a call is part of that one.
+    Owner: a board of the process. A call inside of a call is part of that one. Invariant: of
+    several taps that are in, those of drivers of several emulators, the last one has the calls.
     """
 
     points = frozenset(f"api.{name}" for name in functions())
 
-    def __init__(self, injector: Injector, process: str) -> None:
+    def __init__(
+        self, injector: Injector, process: str, lock: AbstractContextManager[object]
+    ) -> None:
+        """Tell an injector of calls; `lock` is held while it is asked."""
         self._injector = injector
         self._process = process
-        self._lock = threading.Lock()
+        self._lock = lock
         self._inside = threading.local()
 
     def install(self) -> None:
         """Put the wrappers in the place of the methods."""
-        for kind, name, code, function in methods():
-            setattr(kind, name, self._wrapped(code, function))
+        _in.append(self)
+        self.put_in()
 
     def remove(self) -> None:
-        """Put the methods back."""
+        """Put the methods back, or the wrappers of another tap that is in."""
+        _in.remove(self)
+        if _in:
+            _in[-1].put_in()
+            return
         for kind, name, code, _ in methods():
             setattr(kind, name, code)
+
+    def put_in(self) -> None:
+        """Have the calls, whoever had them."""
+        for kind, name, code, function in methods():
+            setattr(kind, name, self._wrapped(code, function))
 
     def _wrapped(self, code: FunctionType, function: str) -> object:
         @functools.wraps(code)
@@ -138,3 +152,7 @@ class FaceTap:
         if (late := late_failure(hit, ended)) is not None:
             raise late
         return result
+
+
+_in: Final[list[FaceTap]] = []
+"""The taps of this process that are in, in their order."""

@@ -90,6 +90,9 @@ class Seed(_Request, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Follow(_Request, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """For drivers in processes of their own: ask for their rules; answered by `orders`."""
 
+    after: int = -1
+    """Answer when the rules have changed since this generation, not before; -1: now."""
+
 
 class HitRow(msgspec.Struct, frozen=True, kw_only=True):
     """One time that a rule fired."""

@@ -11,6 +11,7 @@ from firmware.inject import Coverage, Rule, RuleError, words_of
 from firmware.link.client import open_talk
 from firmware.link.errors import ContractError, LinkError
 from firmware.link.lines import Lines
+from hostdriver.inject.joining import local
 from hostdriver.inject.messages import (
     Add,
     Added,
@@ -210,6 +211,8 @@ class Faults:
             RuleError: the emulator says no.
             LinkError: it is gone, or answers something else.
         """
+        for follower in local:
+            follower.tell()
         self._lines.push(encode(request))
         line = None
         while line is None:
@@ -222,4 +225,7 @@ class Faults:
             raise RuleError(answer.text)
         if not isinstance(answer, kind):
             raise ContractError(f"the emulator answered {answer} to {request}")
+        if not isinstance(request, Rules | Hits | Covered):
+            for follower in local:
+                follower.catch_up()
         return answer

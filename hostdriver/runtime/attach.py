@@ -59,7 +59,7 @@ def attach(
     except LinkError as error:
         raise attach_error(error) from None
     try:
-        return Runner(_sessions(path, title, start), socket=str(path))
+        return Runner(_sessions(path, title, start), socket=str(path), name=title)
     except LinkError as error:
         if nobody_listens(error):
             absent = nobody_listens_at(path, socket)

@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, NamedTuple, final
+from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hostdriver.core.failures import device_lost
 from hostdriver.core.results import Refusal, ZeError, failed
@@ -107,12 +107,15 @@ class Process:
             socket=runner.socket,
         )
         try:
-            return Attached(facts.pid, runner, runner.run(begin(facts)))
+            attached = Attached(facts.pid, runner, runner.run(begin(facts)))
         except BaseException as error:
             runner.close()
             if isinstance(error, Refusal):
                 raise failed(error, "a device does not take this process") from error
             raise
+        for hear in on_attach:
+            hear(runner)
+        return attached
 
 
 def close_descriptors(state: DriverState) -> None:
@@ -131,6 +134,8 @@ def drop_tickets(state: DriverState) -> None:
             drop_ticket(memory.file)
 
 
+on_attach: Final[list[Callable[[Runner], None]]] = []
+"""Told of each runner of this process's drivers, in children too; they may not raise."""
 _processes: weakref.WeakSet[Process] = weakref.WeakSet()
 
 

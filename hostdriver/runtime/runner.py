@@ -81,6 +81,8 @@ class Runner:
         "_pausing",
         "_space",
         "answering",
+        "closing",
+        "name",
         "observer",
         "sessions",
         "socket",
@@ -92,6 +94,7 @@ class Runner:
         space: AddressSpace | None = None,
         *,
         socket: str = "",
+        name: str = "",
         beside: BesideWay = _THREADS,
     ) -> None:
         """Take sessions and address space over.
@@ -100,11 +103,15 @@ class Runner:
             sessions: one for each device.
             space: this process's address space; None makes one with an arena.
             socket: where the emulator listens, for messages.
+            name: what this program is called, for people.
             beside: how operations are carried out beside others.
         """
         self._beside = beside
         self.sessions = tuple(sessions)
         self.socket = socket
+        self.name = name
+        self.closing: list[Callable[[], None]] = []
+        """Called when the runner is closed, before anything ends; they may not raise."""
         self.observer: Observer | None = None
         """Told of every question that was answered, in the thread that asked; it may not raise."""
         self.answering: Answering = Runner.answer
@@ -167,6 +174,8 @@ class Runner:
             if self._closed:
                 return
             self._closed = True
+        for leave in self.closing:
+            leave()
         for session in self.sessions:
             session.hang_up(_CLOSED)
         deadline = time.monotonic() + LEAVE_SECONDS

@@ -13,6 +13,7 @@ from firmware.inject import Expectation, RuleError, Scenario, parse_rule, parse_
 from firmware.inject.scenario import check_names
 from hostdriver.cli.exits import BadInput
 from hostdriver.cli.faults.completing import complete_rules
+from hostdriver.inject.joining import FOLLOW_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -59,6 +60,11 @@ class Injection(NamedTuple):
         """Whether there is anything to tell of afterwards."""
         scenario = self.scenario
         return bool(scenario.rules) or self.counts_all or scenario.expect != Expectation()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables by which drivers in processes of their own hear of the rules."""
+        return {FOLLOW_VARIABLE: "1"} if self.scenario.rules or self.counts_all else {}
 
 
 NOTHING: Final = Injection()

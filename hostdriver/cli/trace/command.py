@@ -173,7 +173,8 @@ def _run(
     wanted: Mapping[str, object], program: Sequence[str], record: Record, injection: Injection
 ) -> int:
     with private_emulator(wanted, record, injection) as socket:
-        return run_program(program, {**os.environ, **environment_for(socket)})
+        environment = {**environment_for(socket), **injection.environment}
+        return run_program(program, {**os.environ, **environment})
 
 
 def _opened(path: str) -> BinaryIO:

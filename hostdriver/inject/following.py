@@ -1,0 +1,182 @@
+"""Drivers of Python programs follow the rules of their emulators, each process by itself.
+
+One lock is held while an injector is asked or changed. Wrappers may come and go at any time: each
+question and each call looks once who answers it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import socket
+import threading
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, final
+
+from firmware.link.errors import LinkError
+from hostdriver.inject.drivers import QuestionTap
+from hostdriver.inject.faces import FaceTap
+from hostdriver.inject.follower import PATIENCE_SECONDS, Changes, Follower
+from hostdriver.inject.joining import local
+
+if TYPE_CHECKING:
+    from firmware.inject import Tap
+    from hostdriver.runtime.runner import Runner
+
+TELL_SECONDS: Final = 0.1
+"""How often counts are told; hits are at once."""
+_LOG: Final = logging.getLogger(__name__)
+
+
+@final
+class Following:
+    """The drivers of this process at one emulator (see `joining.Following`).
+
+    Owner: this module, under its lock. Invariant: there is a thread exactly while there are drivers
+    and the talk is whole.
+    """
+
+    def __init__(self, path: Path, name: str) -> None:
+        """Take the rules of the emulator at `path`.
+
+        Raises:
+            LinkError, OSError: it cannot be talked to; nothing is left open.
+        """
+        self._name = name
+        self._lock = _here.lock
+        self._follower = Follower(path, name, os.getpid())
+        try:
+            self._changes = Changes(path, name, waits_seconds=TELL_SECONDS)
+        except BaseException:
+            self._follower.abandon()
+            raise
+        self._taps: dict[Runner, Tap] = {}
+        self._thread = threading.Thread(target=self._listen, name="emuzero rules", daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError:
+            self.abandon()
+            raise
+        self._follower.board.add(FaceTap(self._follower.injector, name, self._lock))
+
+    def join(self, runner: Runner) -> None:
+        """Let rules reach one more driver, until its runner is closed."""
+        tap = QuestionTap(runner, self._follower.injector, self._name, self._lock)
+        self._taps[runner] = tap
+        self._follower.board.add(tap)
+        runner.closing.append(partial(self._leave, runner))
+
+    def tell(self) -> None:
+        """Tell what happened (see `joining.Following`)."""
+        with self._lock:
+            self._follower.tell()
+
+    def catch_up(self) -> None:
+        """Take the rules as they are now (see `joining.Following`)."""
+        with self._lock:
+            self._follower.catch_up()
+
+    def abandon(self) -> None:
+        """Close a child's copies after fork, where no thread is."""
+        self._changes.talk.close()
+        self._follower.abandon()
+
+    def _leave(self, runner: Runner) -> None:
+        with self._lock:
+            self._follower.tell()
+            self._follower.board.discard(self._taps.pop(runner))
+            if self._taps:
+                return
+            _here.forget(self)
+            self._follower.close()
+            if self._thread.is_alive():
+                # It wakes, sees that all is over, and closes its talk.
+                self._changes.talk.shutdown(socket.SHUT_RDWR)
+        self._thread.join(PATIENCE_SECONDS)
+
+    def _listen(self) -> None:
+        """Take changed rules as they come; in a thread."""
+        with self._changes.talk:
+            try:
+                self._changes.ask(self._follower.generation)
+                while not self._follower.is_lost:
+                    orders = self._changes.take()
+                    with self._lock:
+                        if orders is None:
+                            self._follower.tell()
+                            continue
+                        self._follower.take(orders)
+                        generation = self._follower.generation
+                    self._changes.ask(generation)
+            except (LinkError, OSError) as problem:
+                with self._lock:
+                    self._follower.lose(problem)
+
+
+@final
+class _Here:
+    """Whom drivers of this process follow, by socket.
+
+    Invariant: all that is here belongs to process `_pid`.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self._pid = os.getpid()
+        self._by_socket: dict[str, Following] = {}
+
+    def follow(self, runner: Runner) -> None:
+        """Let rules reach a driver."""
+        if self._pid != os.getpid():
+            # A fork that Python does not know of.
+            self.restart()
+        with self.lock:
+            found = self._by_socket.get(runner.socket)
+            if found is None:
+                found = Following(Path(runner.socket), runner.name)
+                self._by_socket[runner.socket] = found
+                local.append(found)
+            found.join(runner)
+
+    def forget(self, following: Following) -> None:
+        """Forget one that has ended."""
+        self._by_socket = {
+            name: other for name, other in self._by_socket.items() if other is not following
+        }
+        if following in local:
+            local.remove(following)
+
+    def restart(self) -> None:
+        """Begin anew in a child, in which only one thread is."""
+        # Another thread of the parent may have held it.
+        self.lock = threading.RLock()
+        before, self._by_socket, self._pid = self._by_socket, {}, os.getpid()
+        local.clear()
+        for following in before.values():
+            following.abandon()
+
+    def tell(self) -> None:
+        """Tell all that happened: the process ends."""
+        if self._pid == os.getpid():
+            for following in tuple(self._by_socket.values()):
+                following.tell()
+
+
+_here: Final = _Here()
+
+
+def follow(runner: Runner) -> None:
+    """Let the rules of its emulator reach a driver of this process until its runner is closed.
+
+    Without a talk it goes on without rules; one warning tells why.
+    """
+    try:
+        _here.follow(runner)
+    except (LinkError, OSError, RuntimeError) as problem:
+        _LOG.warning("emuzero: process %d follows no rules: %s", os.getpid(), problem)
+
+
+os.register_at_fork(after_in_child=_here.restart)
+atexit.register(_here.tell)
