@@ -71,7 +71,12 @@ class LocalDevices:
             attached = self._pump.attach(index, number, connection)
             undo.pop_all()
         end = link.welcome(agreement.welcome(link.end.segment.size, number), hello, _rest)
-        return LocalAttachment(end, descriptor, lambda: self._pump.detach(attached))
+        return LocalAttachment(
+            end,
+            descriptor,
+            detach=lambda: self._pump.detach(attached),
+            look_after=lambda: device.ring(number),
+        )
 
     def watch(self, descriptor: int, handler: Callable[[], None], *, hang_up: bool = False) -> None:
         """Call `handler` while a descriptor is readable, or has hung up."""

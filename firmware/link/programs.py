@@ -26,6 +26,8 @@ class LocalAttachment(NamedTuple):
     """The segment's memory file, to be mapped by the program; the driver closes it."""
     detach: Callable[[], None]
     """Ends the client: the device takes everything back. To be called once, before `end.close`."""
+    look_after: Callable[[], None]
+    """Asks the device to look at every ring of the client: what it was told may have been lost."""
 
 
 class LocalDevices(Protocol):

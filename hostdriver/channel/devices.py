@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from firmware.abi.faults import FaultRecord
-    from firmware.link.ends import HostEnd
+    from firmware.link.programs import LocalAttachment
     from hostdriver.core.questions import Answer, AwaitRoom, JoinSlots, Offered, SharedWord, Waited
     from hostdriver.core.slotmemory import SlotMemory
 
@@ -58,18 +58,22 @@ class ProgramDevice:
         "_queues",
         "_rooms",
         "facts",
+        "look_after",
     )
 
-    def __init__(self, end: HostEnd, detach: Callable[[], None]) -> None:
-        """Take over an attached end, and what detaches it from its device.
+    def __init__(self, attachment: LocalAttachment) -> None:
+        """Take over an attached end.
 
         Raises:
             ContractError: the specification block in the segment is malformed.
         """
+        end = attachment.end
         self.facts = facts_of(end)
         """What the device is."""
         self._end = end
-        self._detach = detach
+        self._detach = attachment.detach
+        self.look_after = attachment.look_after
+        """Asks the device to look at every ring: what it was told may have been lost."""
         self._desk = Desk(end)
         self._pools = JoinedPools(end)
         self._faults = FaultReader(end)

@@ -84,7 +84,7 @@ class RemoteDevices:
         for number in pidfd:
             self.watch(number, self.lose)
         self.watch(connection, self.lose, hang_up=True)
-        return LocalAttachment(end, segment_file, _nothing)
+        return LocalAttachment(end, segment_file, _nothing, end.doorbells.poke)
 
     def lose(self) -> None:
         """Note that the emulator has ended, or wants this process to end."""

@@ -20,9 +20,12 @@ from hostdriver.channel.places import Places
 from hostdriver.channel.ports import Caller, Ports
 from hostdriver.channel.session import Session
 from hostdriver.channel.slots import CHANNEL_SIZE, Slots
+from hostdriver.channel.vigil import ProgramVigil
 from hostdriver.channel.watch import Watch
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from firmware.link.handshake import Agreement
     from firmware.link.programs import LocalDevices
     from hostdriver.channel.recorder import Recorder
@@ -34,12 +37,24 @@ _LOG: Final = logging.getLogger(__name__)
 class Program:
     """One program: its session and what watches it."""
 
-    __slots__ = ("bell", "peer", "session")
+    __slots__ = ("bell", "devices", "peer", "session")
 
-    def __init__(self, session: Session, bell: EventfdBell, peer: ProcessPeer) -> None:
+    def __init__(
+        self,
+        session: Session,
+        devices: Sequence[ProgramDevice],
+        bell: EventfdBell,
+        peer: ProcessPeer,
+    ) -> None:
         self.session = session
+        self.devices = tuple(devices)
         self.bell = bell
         self.peer = peer
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a call waits for a device, here or in the program."""
+        return self.session.under_way.has_waits or any(device.is_busy for device in self.devices)
 
     def close(self) -> None:
         """End the session and let go of the process."""
@@ -56,7 +71,7 @@ class Programs:
     Owner: the emulator. Invariant: descriptors of a program are watched exactly while it is here.
     """
 
-    __slots__ = ("_asleep", "_programs", "_recorder", "_socket", "devices", "ports")
+    __slots__ = ("_asleep", "_programs", "_recorder", "_socket", "_vigil", "devices", "ports")
 
     def __init__(
         self, devices: LocalDevices, socket: str, recorder: Recorder | None = None
@@ -73,6 +88,7 @@ class Programs:
         """Where something may come in between programs and their drivers."""
         self._programs: tuple[Program, ...] = ()
         self._asleep = True
+        self._vigil = ProgramVigil(devices, self._look_after)
 
     def __len__(self) -> int:
         return len(self._programs)
@@ -113,7 +129,7 @@ class Programs:
                     watch=watch,
                 )
                 session.watch_as_wanted()
-                program = Program(session, bell, peer)
+                program = Program(session, devices, bell, peer)
                 self._watch(program, undo)
                 welcome = agreement.welcome(CHANNEL_SIZE, 0)
                 numbers = (theirs[0], bell.fileno(), *theirs[1:])
@@ -152,6 +168,8 @@ class Programs:
         self._asleep = asleep
         for program in self._programs:
             program.session.set_asleep(asleep=asleep)
+            if asleep and program.is_waiting:
+                self._vigil.begin()
 
     def watch_as_wanted(self) -> None:
         """Have all programs do what is wanted at the ports now."""
@@ -162,10 +180,19 @@ class Programs:
         """End all sessions; a second call does nothing."""
         for let_go in tuple(self.ports.closing):
             let_go()
+        self._vigil.close()
         for program in self._programs:
             self._end(program)
         if self._recorder is not None:
             self._recorder.close()
+
+    def _look_after(self) -> bool:
+        """Ask the devices of programs that wait to look after them; return whether any does."""
+        waiting = [program for program in self._programs if program.is_waiting]
+        for program in waiting:
+            for device in program.devices:
+                device.look_after()
+        return bool(waiting)
 
     def _attach(
         self, index: int, agreement: Agreement, pid: int, theirs: list[int]
@@ -173,7 +200,7 @@ class Programs:
         hello = say_hello(name_in(agreement.hello), device_index=index, purpose=Purpose.WORK)
         attachment = self.devices.attach(index, hello, pid)
         theirs.append(attachment.segment_descriptor)
-        return ProgramDevice(attachment.end, attachment.detach)
+        return ProgramDevice(attachment)
 
     def _watch(self, program: Program, undo: contextlib.ExitStack) -> None:
         bell = program.bell.fileno()

@@ -71,12 +71,12 @@ class Session:
         "_slots",
         "_socket",
         "_threads",
-        "_under_way",
         "_watch",
         "_work",
         "caller",
         "names",
         "state",
+        "under_way",
     )
 
     def __init__(  # noqa: PLR0913 - one for each part
@@ -101,7 +101,7 @@ class Session:
         self._socket = socket
         self._watch = watch
         self._work = DeviceWork(devices, watch)
-        self._under_way = UnderWay()
+        self.under_way = UnderWay()
         self._threads = Threads()
         self.caller = caller
         """The program, without thread and call."""
@@ -113,7 +113,7 @@ class Session:
     @property
     def is_busy(self) -> bool:
         """Whether something may be ready without a word of the program."""
-        waits = self._under_way.is_paused or self._recorded.is_behind
+        waits = self.under_way.is_paused or self._recorded.is_behind
         return waits or any(device.is_busy for device in self._devices)
 
     def has_work(self) -> bool:
@@ -130,8 +130,8 @@ class Session:
             for answered in device.poll():
                 worked = True
                 answered()
-        self._under_way.end_lost(self._devices)
-        for running in self._under_way.take_paused() if worked or self._under_way.is_paused else ():
+        self.under_way.end_lost(self._devices)
+        for running in self.under_way.take_paused() if worked or self.under_way.is_paused else ():
             self.drive(running, None)
         return worked
 
@@ -150,7 +150,7 @@ class Session:
             closing.callback(self._work.finish_watch, self._slots, self.state, self.names)
             if self.state is not None:
                 closing.callback(close_descriptors, self.state)
-            self._under_way.abandon(closing, self._threads)
+            self.under_way.abandon(closing, self._threads)
 
     def watch_as_wanted(self) -> None:
         """Have the program do what is wanted at the ports now."""
@@ -162,9 +162,9 @@ class Session:
         Raises:
             MalformedMessageError: a call is on its way there; the session has to end.
         """
-        running = self._under_way.find(message.slot)
+        running = self.under_way.find(message.slot)
         if running is None and message.kind == MessageKind.ANSWER:
-            running = self._under_way.resume(message.what, message.slot)
+            running = self.under_way.resume(message.what, message.slot)
         if running is not None:
             question, running.asked = running.asked, None
             if message.kind != MessageKind.ANSWER or question is None:
@@ -181,12 +181,12 @@ class Session:
             raise MalformedMessageError(f"message {message.kind} in slot {message.slot}")
         arguments: Arguments | None = None
         if message.what == CHANNEL_THREAD:
-            running = self._under_way.adopt(self._threads.take(message))
+            running = self.under_way.adopt(self._threads.take(message))
             self.drive(running, None)
             return
         thread = self._slots.mark(message.slot).thread if self._slots.are_marked else 0
         if message.what == CHANNEL_BEGIN:
-            if len(self._under_way) or self.state is not None:
+            if len(self.under_way) or self.state is not None:
                 raise MalformedMessageError("its first call comes behind others")
             operation, name = self._begin(message.data), "begin"
         elif take_aside(message, self._slots, self._watch, self._devices):
@@ -198,7 +198,7 @@ class Session:
         else:
             arguments = read_arguments(spec_of(message.what), message.data)
             operation, name = self._call(arguments, thread), arguments.spec.name
-        running = self._under_way.begin(message.slot, name, operation, thread)
+        running = self.under_way.begin(message.slot, name, operation, thread)
         if self._watch is not None and arguments is not None:
             self._watch.began(running, arguments, self._slots, message)
         self.drive(running, None)
@@ -219,7 +219,7 @@ class Session:
 
     def drive(self, running: Running, answer: object) -> None:
         """Carry a call on with an answer until it waits for something, or ends."""
-        if running not in self._under_way:
+        if running not in self.under_way:
             return
         while True:
             question = step(running, answer)
@@ -251,9 +251,9 @@ class Session:
             case Later():
                 question.begin(partial(self.drive, running))
             case Pause():
-                self._under_way.pause(running)
+                self.under_way.pause(running)
             case Beside():
-                self._under_way.begin_beside(question, running)
+                self.under_way.begin_beside(question, running)
                 return True, None
             case OnThread():
                 return self._ask(running, self._threads.want(question))
@@ -280,14 +280,14 @@ class Session:
             return True, problem
         data = message.data
         if isinstance(question, LongQuestion):
-            data += self._under_way.wait(running).to_bytes(ITEM, "little")
+            data += self.under_way.wait(running).to_bytes(ITEM, "little")
         running.asked = question
         self._slots.put(running.slot, MessageKind.QUESTION, message.kind, data)
         return False, None
 
     def _end(self, slot: int, error: ZeError | None, data: bytes = b"") -> None:
         """Reply to a call; nobody asked for an operation that was carried out beside."""
-        running = self._under_way.end(slot)
+        running = self.under_way.end(slot)
         if slot < 0:
             if self.state is not None:
                 self._places.follow(self.state, self.names, None)

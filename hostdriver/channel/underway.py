@@ -38,6 +38,11 @@ class UnderWay:
         return self._running.get(running.slot) is running
 
     @property
+    def has_waits(self) -> bool:
+        """Whether a thread of the program waits for something."""
+        return bool(self._waits)
+
+    @property
     def is_paused(self) -> bool:
         """Whether something goes on by itself in the next turn."""
         return bool(self._paused)
