@@ -1,0 +1,67 @@
+"""The gallery: every recipe does what its page shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hostdriver.clib.build import COMPILERS, SOURCES, stand_ins
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "faults-gallery.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```console\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+STATUS = {"kill": 137, "interval=20": 0}
+"""Exit status by a word of the rule; of all others with a rule 1."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the program, compiled against our declarations."""
+    made = tmp_path_factory.mktemp("gallery")
+    (made / "ze_api.h").write_text('#include "level_zero.h"\n')
+    libraries = stand_ins()
+    subprocess.run(
+        [
+            *(COMPILERS[0], "-std=gnu11", "-Wall", "-Wextra", "-Wno-missing-field-initializers"),
+            *("-I", str(made), "-I", str(SOURCES / "generated"), "-o", str(made / "exchange")),
+            str(ROOT / "docs" / "examples" / "faults" / "exchange.c"),
+            *(f"-L{libraries}", "-l:libze_loader.so.1", f"-Wl,-rpath,{libraries}"),
+        ],
+        check=True,
+    )
+    return made
+
+
+def test_the_page_has_at_least_ten_recipes() -> None:
+    assert len(BLOCKS) >= 11
+    assert len(BLOCKS) == len(set(BLOCKS))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.splitlines()[0][14:60])
+def test_each_recipe_shows_what_the_page_says(block: str, folder: Path) -> None:
+    first, *expected = block.splitlines()
+    _, command, subcommand, *words = shlex.split(first)
+    assert (command, subcommand) == ("emuzero", "run")
+    found = subprocess.run(
+        [sys.executable, "-m", "hostdriver.cli", "run", *words],
+        check=False,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=110,
+    )
+    status = next((code for word, code in STATUS.items() if word in first), 1)
+    assert found.returncode == (status if "--fault" in words else 0)
+    shown = found.stdout.splitlines()
+    assert len(shown) == len(expected), found.stdout
+    for line, pattern in zip(shown, expected, strict=True):
+        assert re.fullmatch(re.escape(pattern).replace(r"\.\.\.", ".+"), line), (line, pattern)
