@@ -220,6 +220,8 @@ class Programs:
         self._programs = tuple(other for other in self._programs if other is not program)
         for number in (program.bell.fileno(), *program.peer.filenos()):
             self.devices.unwatch(number)
+        if not any(other.is_waiting for other in self._programs):
+            self._vigil.close()
         _LOG.info("process %d has ended its session", program.peer.pid)
         try:
             program.close()

@@ -107,10 +107,10 @@ def command(  # noqa: PLR0913 - one for each option
     injection = injection_of(fault, scenario, seed, counts_all=count_points)
     expects_leaks = injection.scenario.expect.leaks is not None
     if (summary or injection.is_any) and job_of(os.environ) is not None:
-        what = "--summary" if summary else "--fault"
+        what = "--summary" if summary else "--fault RULE"
         raise BadInput(
             f"{what}: the ranks of a job share an emulator; put the launcher behind it, as in"
-            f" `emuzero run {what} ... -- mpirun -n 2 ./program`"
+            f" `emuzero run {what} -- mpirun -n 2 ./program`"
         )
     if faults_report is not None and not injection.is_any:
         raise BadInput("--faults-report needs a --fault, a --scenario or --count-points")

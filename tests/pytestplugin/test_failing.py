@@ -61,12 +61,13 @@ SAYS: Final[dict[str, list[str]]] = {
         ", in fail\n",
         "ValueError: a reason",
         "--- output of importer ---\nE       words of the one that fails",
-        "exporter was released waiting for 'what nobody sends', after step 'start'",
+        # Whether it had begun to wait for a value by then is chance.
+        "exporter was released",
     ],
     "one_process_dies": [
         "ProcessFailed: importer died after step 'start': SIGSEGV ended it",
         " in die\n",
-        "exporter was released waiting for 'what nobody sends', after step 'start'",
+        "exporter was released",
     ],
     "one_process_exits": [
         "ProcessFailed: importer died after step 'start': it ended with exit status 4"

@@ -22,6 +22,8 @@ BENCHMARKS = {
     *("Reduce", "Reduce_local", "Reduce_scatter", "Reduce_scatter_block"),
 }
 """All but Allreduce, which needs a kernel for more than 8 KiB."""
+ADDRESS = re.compile(r"0x[0-9a-f]{12}\b")
+"""Where the system happens to have room."""
 ROW = re.compile(r"^ +(\d+) +2 ", re.MULTILINE)
 """A size in bytes and the number of repetitions."""
 
@@ -68,10 +70,11 @@ def test_short_messages_move_by_default_where_handles_carry_device_memory(
 
 
 def test_the_example_moves_memory_that_sycl_allocated(stack: Stack, tmp_path: Path) -> None:
-    told = stack.run(*TWO_RANKS, "python", EXAMPLE / "exchange.py", cwd=tmp_path, I_MPI_DEBUG="3")
+    told = stack.run(*TWO_RANKS, "python", EXAMPLE / "exchange.py", cwd=tmp_path, I_MPI_DEBUG="120")
 
-    assert re.search(r"Backend +: level zero$", told, re.MULTILINE)
-    assert re.search(r"Device name +: emuzero virtual GPU$", told, re.MULTILINE)
+    # What it says of backend and devices at lower levels it says on some processors only.
+    assert "MPIDI_GPU_init(): initializing GPU structures" in told
+    assert "emuzero virtual GPU, device memory at" in told
     # No CPU can touch device memory: what arrived went through the device.
     digests = re.findall(r"^ +([0-9a-f]{64}) from rank ([01])$", told, re.MULTILINE)
     assert [rank for _, rank in digests] == ["1", "0"]
@@ -91,4 +94,6 @@ def test_the_picture_shows_what_the_example_prints(stack: Stack, tmp_path: Path)
 
     picture = ET.parse(EXAMPLE / "exchange.svg")  # noqa: S314 - our own file
     shown = [element.text or "" for element in picture.iter("{http://www.w3.org/2000/svg}text")]
-    assert shown[2:] == [line.strip() for line in printed.splitlines()]
+    assert [ADDRESS.sub("0x...", line) for line in shown[2:]] == [
+        ADDRESS.sub("0x...", line.strip()) for line in printed.splitlines()
+    ]
