@@ -91,6 +91,12 @@ def test_what_a_careless_program_does_is_told_apart_with_the_command_that_repeat
         assert "'memory.allocate fail nth=" in found.stdout
 
 
+def test_the_calls_of_a_program_whose_driver_is_its_own_fail_too(sweep: Sweeps) -> None:
+    found = sweep(CAREFUL, "--point", "api.zeMemAllocDevice", "--point", "api.zeMemFree")
+    assert found.returncode == 0, found.stderr + found.stdout
+    assert "2 handled" in found.stdout
+
+
 def test_a_sweep_that_was_made_is_not_made_again(sweep: Sweeps, tmp_path: Path) -> None:
     options = ("--point", "dma.*", "--most", "1", "--output", str(tmp_path / "o"))
     assert sweep(CAREFUL, *options).returncode == 0

@@ -20,6 +20,7 @@ from hostdriver.cli.private import Record, private_emulator
 from hostdriver.cli.sweep.outcome import Left, Trial
 from hostdriver.cli.sweep.vitals import difference, read_vitals, settled_vitals
 from hostdriver.cli.trace.happenings import Ended
+from hostdriver.inject.joining import FOLLOW_VARIABLE
 from hostdriver.inject.remote import Faults
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def _watch(setting: Setting, rules: Sequence[Rule], socket: Path, faults: Faults
 
 def _run(setting: Setting, socket: Path) -> _Ran:
     """Run the program in a session of its own, which ends with it."""
-    environment = {**os.environ, **environment_for(socket)}
+    environment = {**os.environ, **environment_for(socket), FOLLOW_VARIABLE: "1"}
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         began = time.monotonic()
         try:
