@@ -8,7 +8,7 @@ its clients, each time after twice as long.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Protocol, final
 
 from firmware.link.linux import create_timer, set_timer
 from firmware.link.vigil import FIRST_SECONDS, LONGEST_SECONDS
@@ -16,7 +16,17 @@ from firmware.link.vigil import FIRST_SECONDS, LONGEST_SECONDS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from firmware.link.programs import LocalDevices
+
+class Watching(Protocol):
+    """What watches descriptors in the pump (see `firmware.link.programs.LocalDevices`)."""
+
+    def watch(self, descriptor: int, handler: Callable[[], None]) -> None:
+        """Call `handler` while a descriptor is readable."""
+        ...
+
+    def unwatch(self, descriptor: int) -> None:
+        """Forget a descriptor, before it is closed."""
+        ...
 
 
 @final
@@ -29,7 +39,7 @@ class ProgramVigil:
 
     __slots__ = ("_devices", "_interval", "_look_after", "_timer")
 
-    def __init__(self, devices: LocalDevices, look_after: Callable[[], bool]) -> None:
+    def __init__(self, devices: Watching, look_after: Callable[[], bool]) -> None:
         """Begin without a timer.
 
         Args:

@@ -18,7 +18,7 @@ class Poller:
     def __init__(self) -> None:
         self.watched: dict[int, Callable[[], None]] = {}
 
-    def watch(self, descriptor: int, handler: Callable[[], None], *, hang_up: bool = False) -> None:
+    def watch(self, descriptor: int, handler: Callable[[], None]) -> None:
         self.watched[descriptor] = handler
 
     def unwatch(self, descriptor: int) -> None:
@@ -31,18 +31,9 @@ class Poller:
         handler()
 
 
-class Devices(Poller):
-    """Local devices, of which only the poller matters."""
-
-    count = 1
-
-    def attach(self, index: int, hello: object, pid: int) -> None:
-        raise NotImplementedError
-
-
 def test_devices_are_asked_while_somebody_waits_and_then_nothing_is_left() -> None:
-    devices, asked = Devices(), [True, True, False]
-    vigil = ProgramVigil(devices, lambda: asked.pop(0))  # type: ignore[arg-type]
+    devices, asked = Poller(), [True, True, False]
+    vigil = ProgramVigil(devices, lambda: asked.pop(0))
     before = len(list(Path("/proc/self/fd").iterdir()))
     vigil.begin()
     vigil.begin()
@@ -55,8 +46,8 @@ def test_devices_are_asked_while_somebody_waits_and_then_nothing_is_left() -> No
 
 
 def test_closing_ends_the_watch_once() -> None:
-    devices = Devices()
-    vigil = ProgramVigil(devices, lambda: True)  # type: ignore[arg-type]
+    devices = Poller()
+    vigil = ProgramVigil(devices, lambda: True)
     vigil.begin()
     vigil.close()
     vigil.close()
