@@ -32,8 +32,8 @@ LOSES = "device.round lost times=1"
 @pytest.fixture(name="faults")
 def make_faults(emulator: EmulatorProcess) -> Generator[Faults]:
     with Faults(emulator.path) as faults:
-        yield faults
         faults.clear(forget=True)
+        yield faults
 
 
 def work(emulator: EmulatorProcess) -> None:
