@@ -57,6 +57,17 @@ def test_points_of_a_layer_are_a_line_each_and_a_glob_tells_all_of_some() -> Non
     assert "fail_walk=0" in full
 
 
+def test_functions_of_the_interface_do_not_bury_the_other_points() -> None:
+    short = emuzero("faults", "list").stdout
+    each = emuzero("faults", "list", "api.*").stdout
+    functions = [name for name in points() if name.startswith("api.")]
+
+    assert short.startswith("api\n  api.FUNCTION ")
+    assert f"{len(functions)} of them" in short
+    assert all(f"  {name} " in short for name in points() if name not in functions)
+    assert all(f"\n{name}: " in f"\n{each}" for name in functions)
+
+
 def test_rules_are_added_shown_and_removed_by_name(served: Emulator) -> None:
     words = ("mmu.walk", "fail_walk=1", "nth=99999", "name=walk")
     assert faults(served, "add", *words, "--seed", 5) == "walk\n"

@@ -37,7 +37,7 @@ ArgumentsT = ParamSpec("ArgumentsT")
 ResultT = TypeVar("ResultT")
 EPILOG: Final = """\b
 Examples:
-  emuzero faults list                           all points, a line each
+  emuzero faults list                           all points in short
   emuzero faults list 'mmu.*'                   some, with all that is known of them
   emuzero faults add os.driver.map errno=ENOMEM nth=3
   emuzero faults hits --follow                  see them as they come

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from firmware.inject import ACTIONS
+from firmware.inject import ACTIONS, Layer
 from firmware.inject.actions import parameters, usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from firmware.inject import Point
+
+_EACH_FUNCTION: Final = "told by `emuzero faults list 'api.*'`"
 
 
 def point_document(point: Point) -> dict[str, object]:
@@ -46,16 +48,21 @@ def points_document(points: Iterable[Point]) -> dict[str, object]:
 
 
 def list_lines(points: Sequence[Point]) -> Iterator[str]:
-    """Yield a line for each point; functions of the interface, which are alike, are counted."""
-    width = max((len(point.name) for point in points), default=0)
-    layer = ""
-    for point in points:
-        if point.layer != layer:
-            layer = point.layer
-            yield f"{layer}"
-        actions = ", ".join(kind.WORD for kind in point.actions)
-        yield f"  {point.name:<{width}}  {point.text}"
-        yield f"  {'':<{width}}  {actions}"
+    """Yield lines for each point; functions of the interface are alike, and stand as one."""
+    functions = [point for point in points if point.layer is Layer.API]
+    others = [point for point in points if point.layer is not Layer.API]
+    shown = [(point.layer, point.name, point.text, point.actions) for point in others]
+    if functions:
+        text = f"a call of the function: {len(functions)} of them, {_EACH_FUNCTION}"
+        shown.insert(0, (Layer.API, "api.FUNCTION", text, functions[0].actions))
+    width = max((len(name) for _, name, _, _ in shown), default=0)
+    last = None
+    for layer, name, text, actions in shown:
+        if layer is not last:
+            last = layer
+            yield layer.value
+        yield f"  {name:<{width}}  {text}"
+        yield f"  {'':<{width}}  {', '.join(kind.WORD for kind in actions)}"
 
 
 def point_lines(point: Point) -> Iterator[str]:
