@@ -44,6 +44,9 @@ class Where(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Number of the program's thread, as the system has it."""
     level: int | None = None
     """Level of a page table."""
+    driver: int | None = None
+    """Of the drivers in processes of their own that follow rules: the how-many-th of its name, from
+    1; 0: those in the emulator."""
 
 
 class When(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -126,6 +129,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             and _same(where.object, site.object)
             and _same(where.thread, site.thread)
             and _same(where.level, site.level)
+            and _same(where.driver, site.driver)
             and _like(where.process, site.process)
             and _like(where.ring, site.ring)
             and _like(where.opcode, site.opcode)

@@ -30,3 +30,6 @@ class Site(NamedTuple):
     """The program's thread."""
     level: int = -1
     """Level of a page table, 0 is the leaf."""
+    driver: int = 0
+    """The how-many-th driver of its name in a process of its own; 0: one in the emulator, or none
+    that anybody told apart."""

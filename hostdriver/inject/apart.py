@@ -41,7 +41,7 @@ class FollowingPrograms:
         self._devices = devices
         self._follower = Follower(path, NAME, os.getpid())
         try:
-            self._changes = Changes(path, NAME, waits_seconds=None)
+            self._changes = Changes(path, NAME, self._follower.number, waits_seconds=None)
             self._changes.ask(self._follower.generation)
         except BaseException:
             self._follower.abandon()

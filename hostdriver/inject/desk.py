@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+from collections import Counter
 from typing import TYPE_CHECKING, Final, final
 
 import msgspec
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from firmware.inject import Board, Hit, Injector, RuleStatus
+    from firmware.inject.words import Scalar
     from hostdriver.inject.messages import Answer, Request
 
 MOST_RULES: Final = 1_000
@@ -71,6 +73,7 @@ class Desk:
     __slots__ = (
         "_board",
         "_clock",
+        "_drivers",
         "_injector",
         "_kept",
         "_pid",
@@ -91,6 +94,8 @@ class Desk:
         self._pid = pid
         self._serials = itertools.count(1)
         self._kept: dict[str, Kept] = {}
+        # How many drivers of each name have followed.
+        self._drivers: Counter[str] = Counter()
         self.tally = Tally()
         self.generation = 0
         """Counts changes that drivers in processes of their own have to hear of."""
@@ -138,9 +143,10 @@ class Desk:
             case Hits():
                 return self.hits(request)
             case Covered():
-                return CoverageList(points=self.tally.points(self._injector.touched()))
+                points = self.tally.points(self._injector.touched())
+                return CoverageList(points=points, drivers=self.tally.drivers())
             case Follow():
-                return self._orders()
+                return self._orders(request)
 
     def hits(self, request: Hits) -> HitList:
         """Return hits that a request asks for."""
@@ -253,13 +259,19 @@ class Desk:
             held=kept.owner is not None,
         )
 
-    def _orders(self) -> Orders:
+    def _orders(self, request: Follow) -> Orders:
+        number = request.driver
+        if not number:
+            self._drivers[request.process] += 1
+            number = self._drivers[request.process]
         orders = [
-            Order(serial=kept.serial, name=name, words=words_of(kept.rule), since=kept.since)
+            Order(serial=kept.serial, name=name, words=_for_one(kept.rule), since=kept.since)
             for name, kept in self._kept.items()
-            if any(point.side is Side.DRIVER for point in kept.rule.points)
+            if kept.rule.where.driver in {None, number}
+            and any(point.side is Side.DRIVER for point in kept.rule.points)
         ]
         return Orders(
+            driver=number,
             generation=self.generation,
             seed=self._injector.seed,
             counting=self._injector.counts_all,
@@ -276,3 +288,10 @@ class Desk:
         self.tally.note(hit, self._pid)
         if self.on_hit is not None:
             self.on_hit()
+
+
+def _for_one(rule: Rule) -> dict[str, Scalar]:
+    """Return the words of a rule for a driver that it selects, which does not know its number."""
+    words = words_of(rule)
+    words.pop("driver", None)
+    return words

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from firmware.inject import Hit
+    from hostdriver.inject.messages import HitRow
 
 PATIENCE_SECONDS: Final = 5.0
 """How long an emulator may take to read or to answer."""
-_NOTHING: Final = Report()
 _LOG: Final = logging.getLogger(__name__)
 
 
@@ -48,6 +48,9 @@ class Follower:
             LinkError, OSError: no emulator, or it takes no rules; nothing is left open.
         """
         self._pid = pid
+        self._process = name
+        self.number = 0
+        """Of this driver among those of its name; 0: the emulator has not said it yet."""
         self._talk = open_talk(path, name)
         self._talk.settimeout(PATIENCE_SECONDS)
         self._lines = Lines(self._talk, waits=True)
@@ -102,7 +105,7 @@ class Follower:
     def tell(self) -> None:
         """Tell what happened since this was called last."""
         if not self.is_lost:
-            self._report(Report(points=self._new_points(), rules=self._new_counts()))
+            self._report([])
 
     def _tells(self) -> bool:
         """Tell, and return whether the talk is whole."""
@@ -132,12 +135,15 @@ class Follower:
 
     def _note(self, hit: Hit) -> None:
         """Tell of a hit at once: the process may not live longer."""
-        hits = [row_of(hit, 0, self._pid)]
-        self._report(Report(hits=hits, points=self._new_points(), rules=self._new_counts()))
+        self._report([row_of(hit, 0, self._pid)])
 
-    def _report(self, report: Report) -> None:
-        if self.is_lost or report == _NOTHING:
+    def _report(self, hits: list[HitRow]) -> None:
+        points, rules = self._new_points(), self._new_counts()
+        if self.is_lost or not (hits or points or rules):
             return
+        report = Report(
+            hits=hits, points=points, rules=rules, process=self._process, driver=self.number
+        )
         try:
             self._lines.push(encode(report))
         except (LinkError, OSError) as problem:
@@ -170,11 +176,13 @@ class Follower:
         Raises:
             LinkError, OSError: the emulator is gone, answers something else, or nothing in time.
         """
-        self._lines.push(encode(Follow()))
+        self._lines.push(encode(Follow(process=self._process, driver=self.number)))
         line = None
         while line is None:
             line = self._lines.pull()
-        return orders_in(line)
+        orders = orders_in(line)
+        self.number = orders.driver
+        return orders
 
 
 @final
@@ -184,12 +192,16 @@ class Changes:
     Owner: whoever waits for it.
     """
 
-    def __init__(self, path: Path, name: str, *, waits_seconds: float | None) -> None:
-        """Begin; `waits_seconds` is how long `take` waits, None: not at all.
+    def __init__(self, path: Path, name: str, number: int, *, waits_seconds: float | None) -> None:
+        """Begin, for the driver that has a number among those of its name.
+
+        `waits_seconds` is how long `take` waits, None: not at all.
 
         Raises:
             LinkError, OSError: no emulator, or it takes no rules; nothing is left open.
         """
+        self._process = name
+        self._number = number
         self.talk: socket.socket = open_talk(path, name)
         self.talk.settimeout(waits_seconds)
         self._lines = Lines(self.talk, waits=waits_seconds is not None)
@@ -200,7 +212,9 @@ class Changes:
         Raises:
             LinkError, OSError: the emulator is gone.
         """
-        self._lines.push(encode(Follow(after=generation)))
+        self._lines.push(
+            encode(Follow(after=generation, process=self._process, driver=self._number))
+        )
 
     def take(self) -> Orders | None:
         """Return the changed rules; None: there are none yet.

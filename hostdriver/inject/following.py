@@ -48,7 +48,7 @@ class Following:
         self._lock = _here.lock
         self._follower = Follower(path, name, os.getpid())
         try:
-            self._changes = Changes(path, name, waits_seconds=TELL_SECONDS)
+            self._changes = Changes(path, name, self._follower.number, waits_seconds=TELL_SECONDS)
         except BaseException:
             self._follower.abandon()
             raise

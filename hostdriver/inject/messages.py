@@ -92,6 +92,10 @@ class Follow(_Request, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     after: int = -1
     """Answer when the rules have changed since this generation, not before; -1: now."""
+    process: str = ""
+    """What the driver's process is called."""
+    driver: int = 0
+    """Its number, as its first answer said; 0: it has none yet, and is given one."""
 
 
 class HitRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,6 +127,9 @@ class Report(_Request, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Times reached, fired, recovered of each point."""
     rules: dict[int, tuple[int, int]] = {}
     """Times seen, fired of each rule, by serial number."""
+    process: str = ""
+    """As in `follow`."""
+    driver: int = 0
 
 
 class _Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="is", tag=str.lower):
@@ -191,10 +198,23 @@ class PointRow(msgspec.Struct, frozen=True):
         return PointCoverage(self.point, self.reached, self.armed, self.fired, self.recovered)
 
 
+class DriverRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What a driver in a process of its own reached."""
+
+    process: str
+    """What it is called."""
+    driver: int
+    """The how-many-th of its name it was to follow, from 1: `driver=` of a rule selects it."""
+    points: dict[str, int]
+    """Times reached of each point."""
+
+
 class CoverageList(_Answer, frozen=True, kw_only=True, tag="coverage"):
     """Points that were reached, or that a rule selects; all others were not."""
 
     points: list[PointRow]
+    drivers: list[DriverRow] = []
+    """What of it each driver in a process of its own reached, in the order of their names."""
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -211,6 +231,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 class Orders(_Answer, frozen=True, kw_only=True):
     """Rules that select points of drivers."""
 
+    driver: int
+    """The number of the driver that asked; the rules are those that are for it."""
     generation: int
     """The number of this state of the rules."""
     seed: int

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from firmware.inject.words import Words
-    from hostdriver.inject.messages import Answer, HitRow, Request, RuleRow
+    from hostdriver.inject.messages import Answer, DriverRow, HitRow, Request, RuleRow
 
 PATIENCE_SECONDS: Final = 10.0
 """How long an emulator may take to answer."""
@@ -195,6 +195,10 @@ class Faults:
         """Return what was reached, armed, fired and recovered in all processes together."""
         rows = self._ask(Covered(), CoverageList).points
         return Coverage.of({row.point: row.coverage() for row in rows})
+
+    def reached_by_drivers(self) -> tuple[DriverRow, ...]:
+        """Return what of `coverage` each driver in a process of its own reached."""
+        return tuple(self._ask(Covered(), CoverageList).drivers)
 
     def count(self, *, on: bool = True) -> None:
         """Count all points, whether a rule selects them or not; it costs time at each."""

@@ -9,7 +9,7 @@ import msgspec
 
 from firmware.inject import PointCoverage
 from firmware.inject.injector import MOST_HITS
-from hostdriver.inject.messages import HitList, HitRow, PointRow, row_of
+from hostdriver.inject.messages import DriverRow, HitList, HitRow, PointRow, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +35,7 @@ class Tally:
     Owner: the desk. Invariant: hits are numbered without gaps, in the order in which they came.
     """
 
-    __slots__ = ("_hits", "_points", "_rules", "total")
+    __slots__ = ("_drivers", "_hits", "_points", "_rules", "total")
 
     def __init__(self) -> None:
         self._hits: list[HitRow] = []
@@ -43,6 +43,7 @@ class Tally:
         """Hits so far; the first `MOST_HITS` are kept."""
         self._points: dict[str, PointCoverage] = {}
         self._rules: dict[int, RuleCounts] = {}
+        self._drivers: dict[tuple[str, int], dict[str, int]] = {}
 
     def note(self, hit: Hit, by: int) -> None:
         """Note a hit of this process, whose number is `by`."""
@@ -58,6 +59,8 @@ class Tally:
                 self._hits.append(msgspec.structs.replace(hit, number=self.total, by=by))
         for point, counts in report.points.items():
             self._add(PointCoverage(point, counts[0], 0, counts[1], counts[2]))
+            own = self._drivers.setdefault((report.process, report.driver), {})
+            own[point] = own.get(point, 0) + counts[0]
         for serial, (seen, fired) in report.rules.items():
             before = self.counts_of(serial)
             self._rules[serial] = RuleCounts(before.seen + seen, before.fired + fired)
@@ -79,6 +82,13 @@ class Tally:
             rows.append(PointRow(*both))
         return rows
 
+    def drivers(self) -> list[DriverRow]:
+        """Return what each driver beside this process reached."""
+        return [
+            DriverRow(process=process, driver=number, points=dict(sorted(points.items())))
+            for (process, number), points in sorted(self._drivers.items())
+        ]
+
     def find(self, wanted: Hits) -> HitList:
         """Return hits that a request asks for, as many as one answer holds."""
         found: list[HitRow] = []
@@ -96,6 +106,7 @@ class Tally:
         """Forget everything, as `Injector.forget` does; counts of rules stay."""
         self._hits.clear()
         self._points.clear()
+        self._drivers.clear()
         self.total = 0
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from firmware.inject import Site
 from firmware.link.errors import AttachError
 from hostdriver import levelzero as ze
 from hostdriver.inject import follower
@@ -63,6 +64,7 @@ def make_faults(emulator: EmulatorProcess) -> Generator[Faults]:
     with Faults(emulator.path) as faults:
         yield faults
         faults.clear(forget=True)
+        faults.count(on=False)
 
 
 def run(
@@ -186,6 +188,32 @@ def test_who_has_ended_follows_and_tells_no_more(emulator: EmulatorProcess, faul
     ended.close()
 
     assert (ended.injector.rules(), ended.board.installed) == ((), 0)
+
+
+def test_a_rule_for_one_of_several_drivers_reaches_it_alone_and_each_counts_for_itself(
+    emulator: EmulatorProcess, faults: Faults
+) -> None:
+    faults.count()
+    faults.add("api.zeMemFree refuse driver=2 name=second")
+    names = ("numbered", "numbered", "numbered too")
+    drivers = [Follower(emulator.path, name, os.getpid()) for name in names]
+    for driver in drivers:
+        driver.catch_up()
+    assert [driver.number for driver in drivers] == [1, 2, 1]
+    assert [driver.injector.has("second") for driver in drivers] == [False, True, False]
+    hits = [driver.injector.ask("api.zeMemFree", Site()) is not None for driver in drivers]
+    assert hits == [False, True, False]
+
+    drivers[0].injector.ask("api.zeMemFree", Site())
+    for driver in drivers:
+        driver.close()
+
+    assert [
+        (row.process, row.driver, row.points["api.zeMemFree"])
+        for row in faults.reached_by_drivers()
+        if row.process.startswith("numbered")
+    ] == [("numbered", 1, 2), ("numbered", 2, 1), ("numbered too", 1, 1)]
+    assert [(row.seen, row.fired) for row in faults.rules().rules] == [(1, 1)]
 
 
 def test_without_the_variable_no_driver_follows(emulator: EmulatorProcess, faults: Faults) -> None:

@@ -35,8 +35,16 @@ with ze.connect() as driver, driver.create_context() as context:
     print("done")
 """
 """What a program does whose allocation failed, and which thinks that nothing can fail."""
+PARENT = """
+import subprocess, sys
+from hostdriver import levelzero as ze
 
-
+with ze.connect() as driver, driver.create_context() as context:
+    pointer = context.mem_alloc_device(driver.devices[0], 1 << 16)
+    if len(sys.argv) == 1:
+        subprocess.run([sys.executable, __file__, "child"], check=True)
+    context.mem_free(pointer)
+"""
 FORGETFUL = """
 from hostdriver import levelzero as ze
 
@@ -95,6 +103,16 @@ def test_the_calls_of_a_program_whose_driver_is_its_own_fail_too(sweep: Sweeps) 
     found = sweep(CAREFUL, "--point", "api.zeMemAllocDevice", "--point", "api.zeMemFree")
     assert found.returncode == 0, found.stderr + found.stdout
     assert "2 handled" in found.stdout
+
+
+def test_each_process_of_a_program_has_its_sites_tried(sweep: Sweeps, tmp_path: Path) -> None:
+    found = sweep(PARENT, "--point", "api.zeMemFree", "--output", str(tmp_path / "o"))
+    assert found.returncode == 0, found.stderr + found.stdout
+    document = json.loads((tmp_path / "o" / "report.json").read_text("utf-8"))
+    assert [(run["cell"], run["trial"]["fired"]) for run in document["runs"]] == [
+        ("api.zeMemFree refuse driver=1 nth=1", 1),
+        ("api.zeMemFree refuse driver=2 nth=1", 1),
+    ]
 
 
 def test_a_sweep_that_was_made_is_not_made_again(sweep: Sweeps, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from firmware.inject.actions import Delay, FailLate, Refuse
 from firmware.inject.point import Layer, Point, Side
 
 _FACTS: Final = ("level_zero.json", "level_zero_sysman.json")
-_SELECTORS: Final = ("pid", "process", "call", "thread")
+_SELECTORS: Final = ("pid", "process", "call", "thread", "driver")
 
 
 @cache

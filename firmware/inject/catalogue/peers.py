@@ -7,7 +7,7 @@ from typing import Final
 from firmware.inject.actions import Flip, Kill, Replay, Set, Stop
 from firmware.inject.point import Layer, Point, Side
 
-_SELECTORS: Final = ("pid", "process", "call", "thread")
+_SELECTORS: Final = ("pid", "process", "call", "thread", "driver")
 
 POINTS: Final = (
     Point(

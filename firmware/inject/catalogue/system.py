@@ -7,7 +7,7 @@ from typing import Final
 from firmware.inject.actions import Action, Close, Delay, Drop, Errno
 from firmware.inject.point import Layer, Point, Side
 
-_OF_DRIVER: Final = ("pid", "process", "call", "thread", "address", "size")
+_OF_DRIVER: Final = ("pid", "process", "call", "thread", "driver", "address", "size")
 _OF_DEVICE: Final = ("device", "size")
 _OF_CLIENT: Final = ("device", "pid", "process", "size")
 

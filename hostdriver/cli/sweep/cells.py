@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from firmware.inject import Rule, When, line_of, points
+from firmware.inject import Rule, When, Where, line_of, points
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from firmware.inject import Coverage
+    from hostdriver.inject.messages import DriverRow
 
 RULE_NAME: Final = "sweep"
 """Name of the rule of a cell."""
@@ -36,21 +37,64 @@ def default_rules() -> tuple[Rule, ...]:
     return tuple(Rule(name, point.default) for name, point in points().items())
 
 
-def plan(rules: Sequence[Rule], coverage: Coverage, most: int = 0) -> tuple[Cell, ...]:
+def plan(
+    rules: Sequence[Rule], coverage: Coverage, drivers: Sequence[DriverRow] = (), most: int = 0
+) -> tuple[Cell, ...]:
     """Return the cells for rules, as often as their points were reached.
+
+    Drivers in processes of their own count for themselves. Where several processes reach a point,
+    each has cells of its own, whose rules select it.
 
     Args:
         rules: what fails; their triggers are replaced by the number of the site.
         coverage: of a run in which everything was counted.
-        most: cells of one rule and point, spread evenly, the first and the last among them; 0: all.
+        drivers: what of it each driver in a process of its own reached.
+        most: cells of one rule, point and process, spread evenly, the first and the last among
+            them; 0: all.
     """
     reached = {point.point: point.reached for point in coverage.points}
     return tuple(
-        _cell(rule, point.name, nth)
+        _cell(rule, point.name, part.where, nth)
         for rule in rules
         for point in rule.points
-        for nth in spread(reached.get(point.name, 0), most)
+        for part in _parts(rule.where, point.name, reached.get(point.name, 0), drivers)
+        for nth in spread(part.reached, most)
     )
+
+
+class _Part(NamedTuple):
+    """Sites of a point that one process counts."""
+
+    where: Where
+    """What selects them."""
+    reached: int
+
+
+def _parts(where: Where, point: str, reached: int, drivers: Sequence[DriverRow]) -> list[_Part]:
+    """Return the sites of a point, those of each process by themselves."""
+    counts = {(row.process, row.driver): row.points.get(point, 0) for row in drivers}
+    counts[("", 0)] = reached - sum(counts.values())
+    counts = {who: count for who, count in counts.items() if count > 0}
+    if len(counts) < 2 or where.process or where.driver is not None:
+        # A rule that selects a process already counts there alone.
+        return [_Part(where, max(counts.values(), default=0))]
+    names = {process for process, number in counts if number}
+    return [
+        _Part(
+            msgspec.structs.replace(
+                where,
+                driver=number,
+                process=_glob_of(process) if number and len(names) > 1 else "",
+            ),
+            count,
+        )
+        for (process, number), count in sorted(counts.items())
+    ]
+
+
+def _glob_of(name: str) -> str:
+    """Return the glob that selects a name and nothing else."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
 
 
 def spread(count: int, most: int) -> Iterator[int]:
@@ -64,6 +108,6 @@ def spread(count: int, most: int) -> Iterator[int]:
             yield 1 + step * (count - 1) // (most - 1)
 
 
-def _cell(rule: Rule, point: str, nth: int) -> Cell:
-    single = msgspec.structs.replace(rule, point=point, when=When(nth=nth), name="")
+def _cell(rule: Rule, point: str, where: Where, nth: int) -> Cell:
+    single = Rule(point, rule.action, where, When(nth=nth))
     return Cell(point, nth, single)

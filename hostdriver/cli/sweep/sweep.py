@@ -48,7 +48,7 @@ def survey(setting: Setting, question: Question, rules: Sequence[Rule]) -> Headi
         raise CommandError(f"without any fault the emulator still holds {', '.join(remains)}")
     return Heading(
         question=question,
-        cells=[cell.line for cell in plan(rules, first.coverage, question.most)],
+        cells=[cell.line for cell in plan(rules, first.coverage, first.drivers, question.most)],
         good=good,
         compares_output=first.trial.output == second.trial.output,
         reached={point.point: point.reached for point in first.coverage.points if point.reached},

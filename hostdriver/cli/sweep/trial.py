@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from firmware.inject import Rule
     from hostdriver.channel.account import Account
     from hostdriver.cli.trace.happenings import Happening
+    from hostdriver.inject.messages import DriverRow
 
 TAIL_BYTES: Final = 4000
 """Of standard error that are kept."""
@@ -53,6 +54,8 @@ class Watched(NamedTuple):
 
     trial: Trial
     coverage: Coverage
+    drivers: Sequence[DriverRow]
+    """What of it each driver in a process of its own reached."""
     fired: Mapping[str, int]
     """How often each rule fired, by name."""
 
@@ -87,7 +90,7 @@ def run_trial(setting: Setting, rules: Sequence[Rule] = ()) -> Watched:
         unfreed=_unfreed(accounts),
         remains=remains or _NOTHING,
     )
-    return Watched(trial, seen.coverage, seen.fired)
+    return Watched(trial, seen.coverage, seen.drivers, seen.fired)
 
 
 class _Ran(NamedTuple):
@@ -104,6 +107,7 @@ class _Seen(NamedTuple):
 
     ran: _Ran
     coverage: Coverage
+    drivers: Sequence[DriverRow]
     fired: Mapping[str, int]
     emulator_gone: bool
 
@@ -115,12 +119,12 @@ def _watch(setting: Setting, rules: Sequence[Rule], socket: Path, faults: Faults
         faults.count()
     ran = _run(setting, socket)
     try:
-        coverage = faults.coverage()
+        coverage, drivers = faults.coverage(), faults.reached_by_drivers()
         rows = faults.clear()
         faults.count(on=False)
     except (LinkError, RuleError, OSError):
-        return _Seen(ran, Coverage.of({}), {}, emulator_gone=True)
-    return _Seen(ran, coverage, {row.name: row.fired for row in rows}, emulator_gone=False)
+        return _Seen(ran, Coverage.of({}), (), {}, emulator_gone=True)
+    return _Seen(ran, coverage, drivers, {row.name: row.fired for row in rows}, emulator_gone=False)
 
 
 def _run(setting: Setting, socket: Path) -> _Ran:
