@@ -9,23 +9,22 @@ from firmware.link.server import Attachment
 if TYPE_CHECKING:
     import socket
 
+    from firmware.abi.handshake import Hello, Purpose
+
 
 class Admission(Protocol):
     """What the system does for a server with each connection."""
 
-    def accept(self, listener: socket.socket) -> socket.socket:
-        """Return a new connection.
+    async def admit(self, connection: socket.socket, purpose: Purpose) -> bool:
+        """Wait until a connection may be answered; return whether it is there still.
 
-        Raises:
-            OSError: as accept(2).
+        Args:
+            connection: who has said hello.
+            purpose: what for.
         """
         ...
 
-    async def admit(self, connection: socket.socket) -> bool:
-        """Wait until a connection may be listened to; return whether it is there still."""
-        ...
-
-    def attachment(self, connection: socket.socket, size: int, device_index: int) -> Attachment:
+    def attachment(self, connection: socket.socket, size: int, hello: Hello) -> Attachment:
         """Make the link of a client with a segment of `size` bytes.
 
         Raises:
@@ -41,16 +40,12 @@ class PlainAdmission:
     Owner: the server. Keeps nothing.
     """
 
-    def accept(self, listener: socket.socket) -> socket.socket:
-        """Return a new connection (see `Admission`)."""
-        return listener.accept()[0]
-
-    async def admit(self, connection: socket.socket) -> bool:
+    async def admit(self, connection: socket.socket, purpose: Purpose) -> bool:
         """Admit it at once."""
-        del connection
+        del connection, purpose
         return True
 
-    def attachment(self, connection: socket.socket, size: int, device_index: int) -> Attachment:
+    def attachment(self, connection: socket.socket, size: int, hello: Hello) -> Attachment:
         """Make the link of a client."""
-        del device_index
+        del hello
         return Attachment(connection, size)

@@ -128,7 +128,7 @@ class Server:
         while True:
             await trio.lowlevel.wait_readable(self._listener)
             try:
-                connection = self.admission.accept(self._listener)
+                connection, _ = self._listener.accept()
             except (BlockingIOError, ConnectionAbortedError):
                 continue
             except OSError as error:
@@ -142,13 +142,17 @@ class Server:
     async def _greet(self, connection: socket.socket, scope: trio.CancelScope) -> None:
         """Attach or refuse one client; whatever it sends or does not send ends here."""
         attached = False
+        greeting: Greeting | None = None
         try:
-            if not await self.admission.admit(connection):
-                return
             scope.deadline = trio.current_time() + HELLO_SECONDS
             with scope:
                 await trio.lowlevel.wait_readable(connection)
-                attached = self._answer(connection, receive_greeting(connection))
+                greeting = receive_greeting(connection)
+            # From here on it may be held as long as a rule says, and takes nobody's place.
+            self._greeting.pop(scope, None)
+            if greeting is None:
+                return
+            attached = await self._answer(connection, greeting)
         except (LinkError, OSError):
             attached = False
         finally:
@@ -159,7 +163,7 @@ class Server:
                 self._refused += 1
                 connection.close()
 
-    def _answer(self, connection: socket.socket, greeting: Greeting) -> bool:
+    async def _answer(self, connection: socket.socket, greeting: Greeting) -> bool:
         """Return whether the sender of a greeting was attached; else it was told why not."""
         if not is_same_user(connection):
             refuse(connection, self._offer.refuse(HandshakeStatus.PERMISSION))
@@ -168,6 +172,12 @@ class Server:
         if isinstance(agreement, Welcome):
             refuse(connection, agreement)
             return False
+        if not await self.admission.admit(connection, agreement.hello.purpose):
+            return False
+        return self._serve(connection, agreement, greeting.pid)
+
+    def _serve(self, connection: socket.socket, agreement: Agreement, pid: int | None) -> bool:
+        """Attach whom nothing speaks against, or hand it over; return whether it was served."""
         if agreement.hello.purpose is Purpose.FAULTS:
             return self._hand_over(connection, agreement, self._faults)
         try:
@@ -178,12 +188,11 @@ class Server:
         if agreement.hello.purpose is Purpose.PROGRAM:
             return self._hand_over(connection, agreement, self._programs)
         try:
-            index = agreement.hello.device_index
-            attachment = self.admission.attachment(connection, plan.size, index)
+            attachment = self.admission.attachment(connection, plan.size, agreement.hello)
         except (LinkError, OSError):
             refuse(connection, self._offer.refuse(HandshakeStatus.FULL))
             return False
-        return self._attach(attachment, agreement, greeting.pid)
+        return self._attach(attachment, agreement, pid)
 
     def _hand_over(
         self,

@@ -8,17 +8,23 @@ from typing import TYPE_CHECKING, Final, final
 
 import trio
 
+from device.shell.server import REST_SECONDS
+from firmware.abi.handshake import Purpose
 from firmware.inject import Site
 from firmware.inject.actions import Close, Delay, Errno
+from firmware.link.linux import has_hung_up
 
 if TYPE_CHECKING:
     import socket
 
     from device.shell.admission import Admission
     from device.shell.server import Server
-    from firmware.inject import Hit, Injector, Tap
+    from firmware.abi.handshake import Hello
+    from firmware.inject import Injector, Tap
     from firmware.link.server import Attachment
 
+EXEMPT: Final = frozenset({Purpose.FAULTS, Purpose.OBSERVE})
+"""Who brings rules or looks at what happens is nobody's victim: a rule locks no owner out."""
 LOOK_SECONDS: Final = 0.02
 """How often a connection that waits looks whether its rule has gone."""
 
@@ -33,8 +39,6 @@ class AdmissionTap:
         self._server = server
         self._injector = injector
         self._inner: Admission = server.admission
-        self._hits: dict[socket.socket, Hit] = {}
-        """What happens to connections that wait for their greeting."""
         self._let_go = trio.Event()
 
     def install(self) -> None:
@@ -45,44 +49,54 @@ class AdmissionTap:
     def remove(self) -> None:
         """Go out; connections that were held back go on."""
         self._server.admission = self._inner
-        self._hits.clear()
         self._let_go.set()
 
-    def accept(self, listener: socket.socket) -> socket.socket:
-        """Return a new connection (see `Admission`), unless a rule refuses it."""
-        hit = self._injector.ask("os.device.accept", Site())
-        if hit is not None and isinstance(hit.action, Errno):
-            raise _refusal(hit.action)
-        connection = self._inner.accept(listener)
-        if hit is not None:
-            self._hits[connection] = hit
-        return connection
+    async def admit(self, connection: socket.socket, purpose: Purpose) -> bool:
+        """Let a connection wait, or say that it is gone.
 
-    async def admit(self, connection: socket.socket) -> bool:
-        """Let a connection wait, or say that it is gone."""
-        hit = self._hits.pop(connection, None)
-        match None if hit is None else hit.action:
-            case Close():
-                return False
-            case Delay(seconds=seconds) if hit is not None:
-                await self._wait(hit.rule, trio.current_time() + seconds)
-            case _:
-                pass
-        return await self._inner.admit(connection)
+        A connection that accept(2) does not give stands in the listener's queue, and the server
+        tries again: to a client that is a longer wait for its answer.
+        """
+        if purpose in EXEMPT:
+            return await self._inner.admit(connection, purpose)
+        while not self._let_go.is_set():
+            hit = self._injector.ask("os.device.accept", Site())
+            match None if hit is None else hit.action:
+                case Close():
+                    return False
+                case Errno() if hit is not None:
+                    if not await self._wait(connection, hit.rule, REST_SECONDS):
+                        return False
+                case Delay(seconds=seconds) if hit is not None:
+                    if not await self._wait(connection, hit.rule, seconds):
+                        return False
+                    break
+                case _:
+                    break
+        return await self._inner.admit(connection, purpose)
 
-    async def _wait(self, rule: str, end: float) -> None:
-        """Wait until a time, or until the rule has gone, with the tap or before it."""
+    async def _wait(self, connection: socket.socket, rule: str, seconds: float) -> bool:
+        """Wait so long, or until the rule has gone, with the tap or before it.
+
+        Return False when the client has not waited for it.
+        """
+        end = trio.current_time() + seconds
         while trio.current_time() < end and self._injector.has(rule):
+            if has_hung_up(connection):
+                return False
             with trio.move_on_at(min(end, trio.current_time() + LOOK_SECONDS)):
                 await self._let_go.wait()
-                return
+                break
+        return True
 
-    def attachment(self, connection: socket.socket, size: int, device_index: int) -> Attachment:
+    def attachment(self, connection: socket.socket, size: int, hello: Hello) -> Attachment:
         """Make the link of a client, unless a rule refuses its memory file."""
-        hit = self._injector.ask("os.device.memory_file", Site(device=device_index, size=size))
-        if hit is not None and isinstance(hit.action, Errno):
-            raise _refusal(hit.action)
-        return self._inner.attachment(connection, size, device_index)
+        if hello.purpose not in EXEMPT:
+            site = Site(device=hello.device_index, size=size)
+            hit = self._injector.ask("os.device.memory_file", site)
+            if hit is not None and isinstance(hit.action, Errno):
+                raise _refusal(hit.action)
+        return self._inner.attachment(connection, size, hello)
 
 
 def shell_taps(server: Server, injector: Injector) -> tuple[Tap, ...]:

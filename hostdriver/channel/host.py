@@ -12,10 +12,12 @@ from firmware.abi.handshake import Purpose
 from firmware.link.bells import EventfdBell
 from firmware.link.carrier import SocketCarrier
 from firmware.link.descriptors import send_packet
+from firmware.link.errors import LinkError
 from firmware.link.handshake import name_in, say_hello
 from firmware.link.peer import ProcessPeer
 from firmware.link.segment import Segment
 from hostdriver.channel.devices import ProgramDevice
+from hostdriver.channel.items import MalformedMessageError
 from hostdriver.channel.places import Places
 from hostdriver.channel.ports import Caller, Ports
 from hostdriver.channel.session import Session
@@ -152,6 +154,10 @@ class Programs:
         for program in self._programs:
             try:
                 worked = program.session.poll() or worked
+            except (LinkError, MalformedMessageError) as problem:
+                # What came from its device or from it cannot be used: nobody's bug, and no trace.
+                _LOG.warning("the session of process %d ended: %s", program.peer.pid, problem)
+                self._end(program)
             except Exception:  # noqa: BLE001 - a bug costs one program its session, no more
                 _LOG.exception("the session of process %d ended", program.peer.pid)
                 self._end(program)

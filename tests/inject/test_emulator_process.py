@@ -117,6 +117,16 @@ def test_a_program_connects_to_an_emulator_that_takes_connections_late(
     assert emulator.audit() == before
 
 
+@pytest.mark.parametrize("action", ["close", "errno", "delay=3600"])
+def test_no_rule_locks_its_owner_out(
+    action: str, emulator: EmulatorProcess, faults: Faults
+) -> None:
+    faults.add(f"os.device.accept {action} name=closed", stay=True)
+    with Faults(emulator.path) as other:
+        (rule,) = other.remove("closed")
+    assert (rule.name, rule.seen) == ("closed", 0)
+
+
 def test_a_program_whose_connection_closes_is_told_and_connects_again(
     emulator: EmulatorProcess, faults: Faults
 ) -> None:

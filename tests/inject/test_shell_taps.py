@@ -12,10 +12,13 @@ import trio.testing
 
 from device.core.spec import DeviceSpec
 from device.shell.emulator import Emulator, EmulatorConfig
-from device.shell.taps import shell_taps
-from firmware.abi.handshake import HandshakeStatus
+from device.shell.taps import LOOK_SECONDS, shell_taps
+from firmware.abi.handshake import HandshakeStatus, Purpose
 from firmware.inject import Board, Injector, parse_rule
+from firmware.link.descriptors import send_packet
 from firmware.link.errors import LinkError, Refused
+from firmware.link.handshake import say_hello
+from firmware.link.runtime_dir import connect_socket
 from tests.harness.process_client import RawClient
 
 if TYPE_CHECKING:
@@ -140,6 +143,37 @@ def test_a_slow_connection_keeps_no_other_waiting_and_is_served_in_the_end(tmp_p
             rules.remove("slow")
         assert await trio.to_thread.run_sync(slow[0].space)
         slow[0].close()
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.parametrize(
+    "rule", ["os.device.accept close", "os.device.accept errno", "os.device.memory_file errno"]
+)
+def test_who_looks_at_the_emulator_is_not_hit(tmp_path: Path, rule: str) -> None:
+    async def scenario(rules: Rules) -> None:
+        rules.add(rule)
+        path = rules.emulator.socket_path
+        observer = await trio.to_thread.run_sync(lambda: RawClient(path, purpose=Purpose.OBSERVE))
+        observer.close()
+        assert rules.injector.rules()[0].seen == 0
+
+    run(tmp_path, scenario)
+
+
+def test_a_connection_that_is_given_up_while_it_is_held_is_let_go(tmp_path: Path) -> None:
+    async def scenario(rules: Rules) -> None:
+        assert await works(rules)
+        before = await idle(rules)
+        waits = trio.Event()
+        rules.injector.on_hit = lambda _: waits.set()
+        rules.add("os.device.accept delay=3600")
+        with connect_socket(rules.emulator.socket_path) as connection:
+            send_packet(connection, say_hello("hasty").pack())
+            await waits.wait()
+        # Whoever is held looks again and again; at rest there is nobody.
+        await trio.testing.wait_all_tasks_blocked(3 * LOOK_SECONDS)
+        assert descriptor_count() == before
 
     run(tmp_path, scenario)
 
