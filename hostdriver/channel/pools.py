@@ -53,6 +53,10 @@ class ProgramSlots:
         del slot
         return NO_SLOT
 
+    def is_served(self) -> bool:
+        """Return whether the device is there."""
+        return self.here.is_served()
+
     def spin(self, slot: int, value: int) -> bool:
         """Return False: the thread that serves all programs looks at nothing for a moment."""
         del slot, value

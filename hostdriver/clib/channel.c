@@ -33,6 +33,7 @@ static const struct timespec SLEEP = {0, 100 * 1000 * 1000};
 typedef struct {
     _Atomic bool is_connected;
     _Atomic bool was_lost;
+    _Atomic bool asks; /* session or device was lost: nothing is answered here any more */
 } process_state;
 
 static process_state *_Atomic state;
@@ -164,7 +165,7 @@ static ze_result_t connect_locked(void)
     emuzero_drop_handles_of_parent();
     emuzero_forget_exports();
     memset(stash, 0xFF, sizeof(stash));
-    state->was_lost = false;
+    state->was_lost = state->asks = false;
     result = begin();
     if (result != ZE_RESULT_SUCCESS) {
         emuzero_close_connection(&connection);
@@ -203,7 +204,7 @@ ze_result_t emuzero_check_session(void)
     if (!state->was_lost && !__atomic_load_n(&header()->lost, __ATOMIC_RELAXED) && is_ours &&
         !emuzero_has_hung_up(connection.socket))
         return ZE_RESULT_SUCCESS;
-    state->was_lost = true;
+    state->was_lost = state->asks = true;
     emuzero_set_error(is_ours ? "the emulator has ended, or ended this process's session"
                               : "this process has closed descriptors of the library");
     return ZE_RESULT_ERROR_DEVICE_LOST;
@@ -214,7 +215,7 @@ bool emuzero_may_answer(void)
     struct timespec time;
     int64_t now;
 
-    if (!emuzero_is_connected() || state->was_lost ||
+    if (!emuzero_is_connected() || state->asks ||
         !__atomic_load_n(&header()->answers, __ATOMIC_RELAXED))
         return false;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
@@ -222,7 +223,12 @@ bool emuzero_may_answer(void)
     if (now - atomic_load_explicit(&last_look, memory_order_relaxed) < LOOK_MILLISECONDS)
         return true;
     atomic_store_explicit(&last_look, now, memory_order_relaxed);
-    return emuzero_check_session() == ZE_RESULT_SUCCESS;
+    if (emuzero_check_session() != ZE_RESULT_SUCCESS)
+        return false;
+    /* What stands in shared words of a device that is lost changes no more: the driver knows why. */
+    if (!emuzero_has_devices(&connection))
+        state->asks = true;
+    return !state->asks;
 }
 
 uint64_t emuzero_times_forked(void)

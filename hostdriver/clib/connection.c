@@ -314,6 +314,22 @@ bool emuzero_has_descriptors(const emuzero_connection *connection)
            is_still(connection->doorbell, connection->doorbell_identity);
 }
 
+bool emuzero_has_devices(const emuzero_connection *connection)
+{
+    for (uint32_t index = 0; index < connection->device_count; index++) {
+        const uint8_t *segment = connection->segments[index];
+        const struct emuzero_superblock *superblock = (const void *)segment;
+        const uint32_t *status =
+            (const void *)(segment + superblock->registers_offset + EMUZERO_REGISTER_STATUS);
+        uint32_t found = __atomic_load_n(status, __ATOMIC_RELAXED);
+
+        if (found & EMUZERO_DEVICE_STATUS_CLIENT_LOST_MASK ||
+            (found & EMUZERO_DEVICE_STATUS_PHASE_MASK) == EMUZERO_PHASE_HALTED)
+            return false;
+    }
+    return true;
+}
+
 int emuzero_receive_descriptor(int socket, uint32_t *request, int *descriptor)
 {
     struct emuzero_descriptor_note note;

@@ -38,6 +38,9 @@ void emuzero_close_connection(emuzero_connection *connection);
 /* Return whether both descriptors are still what they were. */
 bool emuzero_has_descriptors(const emuzero_connection *connection);
 
+/* Return whether all devices serve this process: none halted, was lost or has ended its session. */
+bool emuzero_has_devices(const emuzero_connection *connection);
+
 /* Receive one message with at most one descriptor, without waiting.
  *
  * Returns 1: received, `request` and `descriptor` (-1: it was lost) are set; 0: none is there;

@@ -124,13 +124,16 @@ def _has_reached(slot: Slot, value: int, name: str) -> bool:
     """Return whether a slot has reached a value.
 
     Raises:
-        ZeError: it has not and will not: what would have signalled it failed (DEVICE_LOST).
+        ZeError: it has not and will not: what would have signalled it failed, or its device is gone
+            (DEVICE_LOST).
     """
     found = slot.pool.memory.load(slot.index)
     if found.value >= value:
         return True
     if found.status:
         raise _lost(name, found.status)
+    if not slot.pool.memory.is_served():
+        raise device_lost(f"{name} will not be signalled: its device is lost")
     return False
 
 

@@ -121,6 +121,10 @@ class SlotMemory(Protocol):
         """Return a slot for what sets and sees it without a question; it gives the last one up."""
         ...
 
+    def is_served(self) -> bool:
+        """Return whether the device is there, looked at now and then: for whoever polls."""
+        ...
+
     def spin(self, slot: int, value: int) -> bool:
         """Return whether a slot reaches `value` soon; it is looked at for a moment if that pays."""
         ...

@@ -18,6 +18,7 @@ from hostdriver.core.questions import Waited
 from hostdriver.core.state import DeviceFacts
 from hostdriver.runtime.control import ControlChannel
 from hostdriver.runtime.faults import FaultReader
+from hostdriver.runtime.glances import Glances
 from hostdriver.runtime.slots import JoinedPools
 from hostdriver.runtime.work import WorkRings
 
@@ -41,7 +42,7 @@ class Session:
     after fork closes its copy, which leaves the parent's as it is.
     """
 
-    __slots__ = ("_control", "_end", "_faults", "_lost", "_pools", "_work", "facts")
+    __slots__ = ("_control", "_end", "_faults", "_glance", "_lost", "_pools", "_work", "facts")
 
     def __init__(self, end: HostEnd) -> None:
         """Take over an attached end.
@@ -56,6 +57,7 @@ class Session:
         self._work = WorkRings(end)
         self._faults = FaultReader(end)
         self._pools = JoinedPools(end)
+        self._glance = Glances(end.vigil)
         self._lost = ""
 
     def post(
@@ -144,9 +146,11 @@ class Session:
         self._check()
         wait = WordWait(word=word.offset, target=value, sleepers=word.sleepers, status=word.status)
         try:
-            self._end.waiter.wait(wait, timeout_seconds)
-        except TimeoutError:
-            pass
+            try:
+                self._end.waiter.wait(wait, timeout_seconds)
+            except TimeoutError:
+                # A wait that is short does not look: one of many in a row has to.
+                self._glance()
         except LinkError as error:
             raise self._lose(error) from error
         return look_at(self._end, word)

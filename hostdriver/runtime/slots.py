@@ -29,6 +29,7 @@ from firmware.link.waiting import WordWait
 from hostdriver.core.questions import Waited
 from hostdriver.core.slotmemory import SlotState
 from hostdriver.runtime.directslots import direct_slot
+from hostdriver.runtime.glances import Glances
 from hostdriver.runtime.system import current
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class JoinedSlots:
         "_direct",
         "_doorbells",
         "_fence",
+        "_glance",
         "_lost",
         "_segment",
         "_u32",
@@ -84,6 +86,7 @@ class JoinedSlots:
             fence: what tests replace.
         """
         self._check = check
+        self._glance = Glances(check)
         self._lost: LinkLost | None = None
         self._direct: dict[int, DirectSlot] = {}
         self._segment = segment
@@ -157,10 +160,17 @@ class JoinedSlots:
         self._direct[slot] = made
         return made
 
+    def is_served(self) -> bool:
+        """Return whether the device is there, looked at now and then (see `SlotMemory`)."""
+        return self._lost is None and self._is_alive(self._glance)
+
     def is_alive(self) -> bool:
         """Return whether the device is there; once it was not, every wait raises LinkLost."""
+        return self._is_alive(self._check)
+
+    def _is_alive(self, check: Callable[[], None]) -> bool:
         try:
-            self._check()
+            check()
         except LinkLost as error:
             self._lost = error
             return False

@@ -19,7 +19,17 @@ if TYPE_CHECKING:
     from tests.harness.emulator_process import EmulatorProcess
 
 SANITIZED = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
-NOT_HERE = {"gone", "identifiers", "local", "lost", "mappings", "nobody", "recorded", "starts"}
+NOT_HERE = {
+    "gone",
+    "identifiers",
+    "local",
+    "lost",
+    "mappings",
+    "nobody",
+    "polling",
+    "recorded",
+    "starts",
+}
 """Programs that a test has to talk to, or that need no emulator; one that takes all mappings, which
 watching needs."""
 
