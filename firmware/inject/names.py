@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from firmware.abi.registers import BootError
 from firmware.abi.status import Status
-from firmware.inject.actions import BadImage, Errno, ReplyStatus
+from firmware.inject.actions import BadImage, Errno, FailLate, Refuse, ReplyStatus
+from firmware.inject.catalogue.api import results
 from firmware.inject.errors import RuleError
 
 if TYPE_CHECKING:
@@ -20,11 +22,13 @@ def check_names(action: Action) -> None:
     """See that what an action names is there.
 
     Raises:
-        RuleError: no error, status or reason is called so.
+        RuleError: no result, error, status or reason is called so.
     """
     match action:
         case Errno(error=name) if not hasattr(errno, name):
             raise RuleError(f"no error of the system is called {name!r}")
+        case Refuse(result=name) | FailLate(result=name):
+            _check("result", name, results())
         case ReplyStatus(status=name):
             _check("status of a reply", name, [one.name for one in Status if one])
         case BadImage(error=name):
@@ -35,4 +39,7 @@ def check_names(action: Action) -> None:
 
 def _check(what: str, name: str, known: Collection[str]) -> None:
     if name not in known:
-        raise RuleError(f"no {what} is called {name!r}; there are {', '.join(sorted(known))}")
+        near = get_close_matches(name, known, 1)
+        meant = f" (did you mean {near[0]}?)" if near else ""
+        there = ", ".join(sorted(known))
+        raise RuleError(f"no {what} is called {name!r}{meant}; there are {there}")

@@ -171,7 +171,10 @@ def address_range(text: str) -> range:
 
 
 def _check_field(point: Point, action: Action) -> None:
-    if not isinstance(action, Flip | Set) or not point.fields or not action.field:
+    if not isinstance(action, Flip | Set) or not point.fields:
+        return
+    if isinstance(action, Flip) and not action.field:
+        # Of the whole record.
         return
     if action.field not in point.fields:
         known = ", ".join(repr(field) for field in point.fields)

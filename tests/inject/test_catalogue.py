@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from firmware.inject import Layer, Rule, RuleError, Site, matching, points
+from firmware.inject.actions import Refuse
+from firmware.inject.catalogue.api import results
+from hostdriver.core.results import ZeResult
 
 
 def test_every_layer_has_points_that_take_their_own_default() -> None:
@@ -20,6 +23,12 @@ def test_every_function_of_the_interface_has_a_point() -> None:
     names = {name.removeprefix("api.") for name in points() if name.startswith("api.")}
     assert {"zeInit", "zeMemAllocDevice", "zesDeviceEnumMemoryModules"} <= names
     assert len([name for name in names if not name.startswith("zes")]) == 257
+
+
+def test_a_call_can_be_refused_with_every_result_that_the_driver_knows() -> None:
+    assert set(results()) == set(ZeResult.__members__)
+    for name in results():
+        Rule("api.zeMemFree", Refuse(result=name)).check()
 
 
 def test_a_glob_that_selects_nothing_says_where_to_look() -> None:

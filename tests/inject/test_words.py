@@ -71,6 +71,18 @@ def test_a_table_from_a_file_is_the_same_rule() -> None:
         ("link.doorbell 'drop", "No closing quotation"),
         ("memory.access retire address=12-", "'12-' is no address"),
         ("os.driver.map errno=EWHAT", "no error of the system is called 'EWHAT'"),
+        (
+            "api.zeMemFree refuse=ZE_RESULT_ERROR_DEVICE_GONE",
+            "no result is called 'ZE_RESULT_ERROR_DEVICE_GONE' (did you mean"
+            " ZE_RESULT_ERROR_DEVICE_LOST?); there are ZE_RESULT_ERROR_",
+        ),
+        ("api.zeMemFree fail_late=LOST", "no result is called 'LOST'; there are ZE_RESULT_"),
+        (
+            "peer.handle set=vendor",
+            "peer.handle has no field 'vendor'; it has 'descriptor', 'magic', 'emulator_id',",
+        ),
+        ("peer.handle flip field=vendor", "peer.handle has no field 'vendor'; it has "),
+        ("peer.handle set=", "peer.handle has no field ''; it has 'descriptor'"),
         ("command.work set", "missing required field `field`"),
         ("* drop", "does not take 'drop'"),
     ],
@@ -82,7 +94,7 @@ def test_what_cannot_be_carried_out_is_told(line: str, told: str) -> None:
 
 
 def _actions_of(point: Point) -> st.SearchStrategy[Rule]:
-    made = [Set(field="size") if kind is Set else kind() for kind in point.actions]
+    made = [Set(field=point.fields[0]) if kind is Set else kind() for kind in point.actions]
     where = st.builds(
         Where,
         **{

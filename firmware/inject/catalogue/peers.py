@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from firmware.abi.ipc import IpcHandle
 from firmware.inject.actions import Flip, Kill, Replay, Set, Stop
 from firmware.inject.point import Layer, Point, Side
 
@@ -45,6 +46,7 @@ POINTS: Final = (
         (Flip, Set, Replay),
         Flip(),
         _SELECTORS,
+        tuple(field.name for field in IpcHandle.FIELDS),
     ),
 )
 """Points of processes."""
