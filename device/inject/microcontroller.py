@@ -189,7 +189,8 @@ class BootTap(AroundRounds):
             return self._inner.load(image)
         self._refused = hit.rule, image
         error = BootError[hit.action.error]
-        raise BootRefused(error, 0, f"refused as {error.name} by rule {hit.rule}")
+        text = f"firmware image refused ({error.name}) by rule {hit.rule!r}"
+        raise BootRefused(error, 0, text)
 
     def _boot(self) -> None:
         refused, self._refused = self._refused, None

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
+    from device.core.firmware import BootRefused
     from firmware.link.programs import FaultHost, ProgramHost
 
 SWITCH_INTERVAL_SECONDS: Final = 50e-6
@@ -58,6 +59,9 @@ class EmulatorConfig:
     """Firmware image; None boots the reference firmware."""
     on_demand: bool = False
     """End when the last client has left, or none came."""
+    boots: bool = True
+    """Boot the devices at once; else they have power and wait for `Emulator.boot`, so that rules
+    can be there before."""
 
 
 @final
@@ -86,7 +90,9 @@ class Emulator:
     def __init__(
         self, config: EmulatorConfig, *, clock: Callable[[], int] = time.monotonic_ns
     ) -> None:
-        """Make devices, boot them and listen; `clock` gives nanoseconds from any start.
+        """Make devices, boot them unless that is to come, and listen.
+
+        `clock` gives nanoseconds from any start.
 
         A refused firmware image is no error here: the device stays in its boot state and says so.
 
@@ -108,6 +114,8 @@ class Emulator:
             undo.callback(self._workers.close)
             memory = HostMemory(self._workers.defer)
             self.devices = _make_devices(config, memory, self.now())
+            if config.boots:
+                self.boot()
             self.pump = Pump(self.devices, self.now, self._workers)
             self.server = Server(self._listener, self.devices, self.pump, memory, self.now)
             self.local = LocalDevices(self.devices, self.pump, memory, self.now)
@@ -117,6 +125,15 @@ class Emulator:
     def socket_path(self) -> Path:
         """Where clients connect."""
         return self._config.socket_path
+
+    def boot(self) -> tuple[BootRefused | None, ...]:
+        """Boot each device with the configured image; return why it was refused, or None.
+
+        Raises:
+            DeviceError: a device runs already.
+        """
+        image = reference_image() if self._config.image is None else self._config.image
+        return tuple(device.boot(image, self.now()) for device in self.devices)
 
     def serve_programs(self, host: ProgramHost) -> None:
         """Serve C programs too; the emulator owns `host` from now on."""
@@ -186,8 +203,7 @@ class Emulator:
 
 
 def _make_devices(config: EmulatorConfig, memory: HostMemory, now: int) -> tuple[Device, ...]:
-    """Return the devices, booted with the configured image."""
-    image = reference_image() if config.image is None else config.image
+    """Return the devices with power; nothing has booted."""
     emulator_id = secrets.randbits(64)
     ports = Ports(
         tokens=SystemTokens(),
@@ -203,8 +219,7 @@ def _make_devices(config: EmulatorConfig, memory: HostMemory, now: int) -> tuple
                 vram.view,
                 ports,
                 BootCode(),
-                image,
-                now,
+                now=now,
                 device_index=index,
                 emulator_id=emulator_id,
             )

@@ -45,6 +45,8 @@ class Powered(NamedTuple):
 
     spec: DeviceSpec
     status: DeviceStatus
+    refusal: str = ""
+    """Why its firmware image was refused; empty when it runs."""
 
 
 def make_spec(text: str, *, vram_size: int | None, profile: str | None) -> DeviceSpec:
@@ -76,15 +78,17 @@ def serve(  # noqa: PLR0913 - one for each thing that the command line may say
     """Run an emulator until a signal, or on demand until nobody needs it; `ready` when it listens.
 
     A recorder is told what C programs do, and belongs to the emulator. With `apart` each C program
-    has its driver in a process of its own. The scenario's rules are in from the start, and with
-    `counts_all` every point is counted.
+    has its driver in a process of its own. The scenario's rules are in before the devices boot, and
+    with `counts_all` every point is counted.
 
     Raises:
         RuleError: a rule that cannot be carried out.
         AttachError: the socket cannot be bound.
         OSError: the system gives no memory or descriptors.
     """
-    config = EmulatorConfig(specs=specs, socket_path=socket_path, image=image, on_demand=on_demand)
+    config = EmulatorConfig(
+        specs=specs, socket_path=socket_path, image=image, on_demand=on_demand, boots=False
+    )
     emulator = Emulator(config)
     try:
         programs: Programs | None = None
@@ -101,10 +105,19 @@ def serve(  # noqa: PLR0913 - one for each thing that the command line may say
             programs = Programs(emulator.local, str(socket_path), recorder)
             emulator.serve_programs(programs)
         take_rules(emulator, scenario, programs, counts_all=counts_all)
-        powered = tuple(Powered(device.spec, device.status) for device in emulator.devices)
+        powered = _boot(emulator)
         trio.run(partial(emulator.run, ready=partial(ready, powered)))
     finally:
         emulator.close()
+
+
+def _boot(emulator: Emulator) -> tuple[Powered, ...]:
+    """Boot the devices; return what became of each."""
+    refusals = emulator.boot()
+    return tuple(
+        Powered(device.spec, device.status, "" if refused is None else str(refused))
+        for device, refused in zip(emulator.devices, refusals, strict=True)
+    )
 
 
 def take_rules(

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Final, cast
 import click
 
 from firmware.abi.channel import Watching
-from firmware.abi.registers import Phase
-from firmware.image import REASONS, ImageError, load
 from firmware.link.errors import AttachError
 from hostdriver.channel.recorder import Recorder
 from hostdriver.cli import emulator
@@ -112,7 +110,7 @@ def command(  # noqa: PLR0913 - one for each option
     path = _socket_path(socket)
 
     def ready(powered: Sequence[Powered]) -> None:
-        _warn_of_refusals(powered, image)
+        _warn_of_refusals(powered)
         _warn_of_limits(made, powered[0].spec)
         announcement = json.dumps(describe(path, powered))
         # Clients may need the emulator even if nobody reads what it says.
@@ -205,11 +203,12 @@ def _warn_of_memory(wanted: int) -> None:
         )
 
 
-def _warn_of_refusals(powered: Sequence[Powered], image: bytes | None) -> None:
+def _warn_of_refusals(powered: Sequence[Powered]) -> None:
     for index, device in enumerate(powered):
-        if device.status.phase is not Phase.RUNNING:
-            reason = _why(device, image)
-            warn(f"device {index} stays in its boot state, clients are refused: {reason}")
+        if device.refusal:
+            warn(
+                f"device {index} stays in its boot state, clients are refused: {device.refusal}"
+            )
 
 
 def _warn_of_limits(wanted: DeviceSpec, given: DeviceSpec) -> None:
@@ -218,16 +217,6 @@ def _warn_of_limits(wanted: DeviceSpec, given: DeviceSpec) -> None:
         asked, got = getattr(wanted, field.name), getattr(given, field.name)
         if asked != got:
             warn(f"{field.name} is {got}, not {asked}: the firmware has this limit")
-
-
-def _why(device: Powered, image: bytes | None) -> str:
-    """Return why an image was refused, in the words of whoever can say it best."""
-    try:
-        load(image or b"")
-    except ImageError as error:
-        return str(error)
-    reason = REASONS[device.status.boot_error]
-    return f"firmware image refused ({device.status.boot_error.name}): {reason.meaning}"
 
 
 @contextlib.contextmanager

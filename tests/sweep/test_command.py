@@ -66,7 +66,7 @@ def test_a_careful_program_handles_each_site_and_the_reports_say_so(
     assert rows["memory.allocate"]["armed"] == rows["memory.allocate"]["fired"] == 2
     assert rows["memory.access"]["fired"] >= 1
     assert document["outcomes"]["handled"] == document["cells"] == len(document["runs"])
-    assert "mcu.boot" in document["never_reached"]
+    assert "peer.handle" in document["never_reached"]
     assert (tmp_path / "o" / "junit.xml").exists()
     assert "To look at: 0" in (tmp_path / "o" / "report.html").read_text("utf-8")
 
