@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, final
 from hostdriver.cli.environment import environment_for
 from hostdriver.cli.exits import CommandError
 from hostdriver.cli.observer import Observer
+from hostdriver.inject.joining import FOLLOW_VARIABLE
 from hostdriver.pytestplugin.errors import EmulatorFailed
 from hostdriver.pytestplugin.forking import describe_exit
 from hostdriver.pytestplugin.records import Records
@@ -181,7 +182,7 @@ class PrivateEmulator:
                     arguments += ["--record", "trace" if self.wanted.trace else "count"]
                     options["--record-fd"] = self._opened("programs.trace", closing)
                     self.records = Records(self._folder / "programs.trace")
-                request = EmulatorRequest(arguments, [*options], child_environment())
+                request = EmulatorRequest(arguments, [*options], self._variables())
                 child = self.starter.start(request, [log, *options.values()])
             if os.read(ready, 1):
                 return child
@@ -189,6 +190,14 @@ class PrivateEmulator:
         how = describe_exit(child.status())
         child.end()
         raise EmulatorFailed(f"the emulator did not start: {how}; its log:\n{self.end_of_log()}")
+
+    def _variables(self) -> dict[str, str]:
+        """Return the emulator's own environment."""
+        variables = child_environment()
+        if self.wanted.driver == "process":
+            # Such a driver follows from its start or never, and a test may share the emulator.
+            variables.setdefault(FOLLOW_VARIABLE, "1")
+        return variables
 
     def _opened(self, name: str, closing: contextlib.ExitStack) -> int:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from hostdriver.pytestplugin.outcome import EVIDENCE, PART, has_failed
+from hostdriver.pytestplugin.outcome import EVIDENCE, PART, has_failed, injects
 from hostdriver.pytestplugin.seed import seed_of
 from hostdriver.pytestplugin.settings import settings_of, wanted_by
 
@@ -58,6 +59,7 @@ def emuzero_device(
 ) -> Generator[PrivateEmulator]:
     """Run an emulator for the test; `EMUZERO_SOCKET` names it meanwhile.
 
+    Drivers of a test that has rules follow them: its own, and those of programs that it starts.
     The test fails when the emulator dies, or when something is left behind here or there.
     """
     from hostdriver.pytestplugin.evidence import Evidence
@@ -67,6 +69,8 @@ def emuzero_device(
     wanted = wanted_by(item)
     with emuzero_pool.lent(wanted) as emulator:
         monkeypatch.setenv("EMUZERO_SOCKET", str(emulator.socket))
+        if injects(item):
+            _follow(monkeypatch)
         evidence = item.stash[EVIDENCE] = Evidence(emulator, seed_of(item.config))
         before = snapshot(emulator)
         yield emulator
@@ -144,11 +148,15 @@ def emuzero_processes(
 
 @pytest.fixture
 def emuzero_inject(
-    emuzero_device: PrivateEmulator, request: pytest.FixtureRequest
+    emuzero_device: PrivateEmulator,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Generator[Injection]:
     """Return what adds rules of fault injection to the test's emulator; they go with the test."""
     from hostdriver.pytestplugin import injection
 
+    # Where it was asked for while the test runs, drivers that come now follow.
+    _follow(monkeypatch)
     item: pytest.Item = request.node
     seed = seed_of(item.config)
     item.stash[EVIDENCE].add(partial(injection.fault_sections, emuzero_device))
@@ -164,6 +172,14 @@ def emuzero_fault(request: pytest.FixtureRequest) -> Fault | None:
     """
     item: pytest.Item = request.node
     return item.stash[PART].fault if PART in item.stash else None
+
+
+def _follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let drivers follow rules, here and in children, unless the environment has a word on it."""
+    from hostdriver.inject.joining import FOLLOW_VARIABLE
+
+    if FOLLOW_VARIABLE not in os.environ:
+        monkeypatch.setenv(FOLLOW_VARIABLE, "1")
 
 
 __all__ = [

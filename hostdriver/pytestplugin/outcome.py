@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
     from hostdriver.pytestplugin.evidence import Evidence
@@ -42,6 +43,12 @@ FAILED: Final[pytest.StashKey[bool]] = pytest.StashKey()
 """Whether a phase of the test has failed."""
 PART: Final[pytest.StashKey[Part]] = pytest.StashKey()
 """Which run of a test it is that is run with each site failing."""
+
+
+def injects(item: pytest.Item) -> bool:
+    """Return whether a test has rules: it asks for what adds them, or is run for each site."""
+    fixtures: Sequence[str] = getattr(item, "fixturenames", ())
+    return "emuzero_inject" in fixtures or item.get_closest_marker(FAIL_NTH) is not None
 
 
 def has_failed(item: pytest.Item) -> bool:
