@@ -206,9 +206,7 @@ def _warn_of_memory(wanted: int) -> None:
 def _warn_of_refusals(powered: Sequence[Powered]) -> None:
     for index, device in enumerate(powered):
         if device.refusal:
-            warn(
-                f"device {index} stays in its boot state, clients are refused: {device.refusal}"
-            )
+            warn(f"device {index} stays in its boot state, clients are refused: {device.refusal}")
 
 
 def _warn_of_limits(wanted: DeviceSpec, given: DeviceSpec) -> None:
