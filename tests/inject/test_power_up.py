@@ -64,7 +64,7 @@ def test_the_image_is_booted_when_the_rule_goes(tmp_path: Path) -> None:
         assert phases == ["RUNNING", "BOOT"]
         assert emulator.ready["devices"][1]["boot_error"] == "WRONG_VERSION"
         # A driver has all devices, or none.
-        with pytest.raises(ze.ZeError, match="NOT_AVAILABLE.*boot_error=WRONG_VERSION"):
+        with pytest.raises(ze.ZeError, match=r"NOT_AVAILABLE.*boot_error=WRONG_VERSION"):
             ze.connect(emulator.socket, start=None)
 
         with Faults(emulator.socket) as faults:

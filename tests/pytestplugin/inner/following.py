@@ -92,7 +92,7 @@ SITES: list[str | None] = []
 
 @pytest.mark.emuzero_fail_nth("os.driver.map")
 def test_the_drivers_own_sites_are_swept(emuzero_context: ze.Context, emuzero_fault: Any) -> None:
-    SITES.append(None if emuzero_fault is None else emuzero_fault.label)
+    SITES.append(getattr(emuzero_fault, "label", None))
     try:
         emuzero_context.mem_free(emuzero_context.mem_alloc_host(4096))
     except ze.ZeError:
