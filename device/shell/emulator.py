@@ -25,6 +25,7 @@ from device.shell.pump import Pump
 from device.shell.server import Server
 from device.shell.workers import Workers
 from firmware.image import reference_image
+from firmware.link.compiled import prepare
 from firmware.link.linux import map_anonymous
 from firmware.link.runtime_dir import listen_socket
 
@@ -112,6 +113,7 @@ class Emulator:
             undo.callback(self._remove_socket)
             self._workers = Workers(max(1, min(2, len(os.sched_getaffinity(0)))))
             undo.callback(self._workers.close)
+            self._workers.defer(prepare)
             memory = HostMemory(self._workers.defer)
             self.devices = _make_devices(config, memory, self.now())
             if config.boots:

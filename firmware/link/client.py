@@ -7,20 +7,21 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from firmware.abi.handshake import WELCOME_DESCRIPTORS, Purpose, Welcome
+from firmware.abi.registers import SPIN_HINT
 from firmware.link.bells import EventfdBell, SocketBell
 from firmware.link.carrier import SocketCarrier
+from firmware.link.compiled import compiled_already
 from firmware.link.descriptors import Descriptors, receive_packet, send_packet
-from firmware.link.ends import HostEnd, check_segment, may_spin
+from firmware.link.ends import HostEnd, check_segment
 from firmware.link.errors import AttachError, LinkLost
 from firmware.link.handshake import ALL_FEATURES, read_welcome, say_hello
 from firmware.link.linux import peer_credentials
 from firmware.link.notify import Doorbells
 from firmware.link.peer import Liveness, ProcessPeer
+from firmware.link.processwaiter import ALWAYS, process_waiter
 from firmware.link.runtime_dir import connect_socket
 from firmware.link.segment import Segment
-from firmware.link.sleepers import SharedSleepers
 from firmware.link.vigil import Vigil
-from firmware.link.waiting import FutexWaiter
 
 if TYPE_CHECKING:
     import socket
@@ -149,7 +150,9 @@ def _attach(
         undo.pop_all()
     words = segment.words
     liveness = Liveness(words, superblock, peer)
-    doorbells = Doorbells(words, superblock, doorbell)
+    module = compiled_already()
+    ringer = None if module is None else module.Ringer
+    doorbells = Doorbells(words, superblock, doorbell, ringer=ringer)
     vigil = Vigil(liveness.check, doorbells.poke)
     end = HostEnd(
         welcome=welcome,
@@ -160,16 +163,11 @@ def _attach(
         carrier=SocketCarrier(connection, patience_seconds),
         peer=peer,
         liveness=liveness,
-        waiter=FutexWaiter(segment, vigil, lambda: may_spin(words, superblock)),
+        waiter=process_waiter(segment, vigil, superblock.registers_offset + SPIN_HINT.offset),
         vigil=vigil,
         doorbells=doorbells,
-        waiter_of=lambda shared: FutexWaiter(
-            shared,
-            vigil,
-            # Who signals may be any process, busy or not: whether spinning pays is only seen by it.
-            lambda: True,
-            sleepers=SharedSleepers(shared.address),
-        ),
+        # Who signals may be any process, busy or not: whether spinning pays is only seen by it.
+        waiter_of=lambda slots: process_waiter(slots, vigil, ALWAYS, shared=True),
     )
     return end, segment_file
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from firmware.abi.registers import SPIN_HINT
 from firmware.link.errors import ContractError
 from firmware.link.layout import check_superblock
 from firmware.link.notify import Doorbells, Notifier
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from firmware.link.peer import Liveness, Peer
     from firmware.link.segment import Segment
     from firmware.link.waiting import Waiter
-    from firmware.link.words import Words
 
 
 @final
@@ -93,11 +91,6 @@ class HostEnd:
         self.doorbell.close()
         self.interrupt.close()
         self.segment.close()
-
-
-def may_spin(words: Words, superblock: Superblock) -> bool:
-    """Return whether the device says that waiters may spin."""
-    return words.load32(superblock.registers_offset + SPIN_HINT.offset) != 0
 
 
 def check_segment(segment: Segment, welcome: Welcome) -> Superblock:

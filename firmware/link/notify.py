@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from firmware.abi.segment import Superblock
     from firmware.link.bells import Bell
+    from firmware.link.compiled import MakeRinger
     from firmware.link.segment import Segment
     from firmware.link.words import Words
 
@@ -128,33 +129,11 @@ class Notifier:
         return ring
 
 
-@final
-class Doorbells:
-    """The driver's way to tell the device: doorbell words and, when it sleeps, the bell.
+class Ring(Protocol):
+    """Tells a device that the tail of a ring moved."""
 
-    Owner: a driver's session; several threads may ring at once, each for queues of its own.
-    """
-
-    __slots__ = ("_always", "_asleep", "_bell", "_fence", "_page", "_u32")
-
-    def __init__(
-        self,
-        words: Words,
-        superblock: Superblock,
-        bell: Bell,
-        *,
-        fence: Callable[[], None] = fence,
-    ) -> None:
-        """Tell the device that made `superblock`; `fence` is what tests replace."""
-        self._fence = fence
-        self._u32 = words.u32
-        self._always = not superblock.features & Feature.EVENT_INDEX
-        self._page = superblock.doorbells_offset >> 2
-        self._asleep = (superblock.registers_offset + _ASLEEP) >> 2
-        self._bell = bell
-
-    def ring(self, doorbell: int, ring_offset: int, old: int, new: int) -> bool:
-        """Tell the device that the tail of a ring went from `old` to `new`, as `publish` says.
+    def __call__(self, doorbell: int, ring_offset: int, old: int, new: int, /) -> bool:
+        """Tell the device that the tail went from `old` to `new`, as `publish` says.
 
         Args:
             doorbell: index of the queue's doorbell word.
@@ -165,6 +144,50 @@ class Doorbells:
         Returns:
             Whether the bell had to be rung: the device sleeps, or did not agree on event indices.
         """
+        ...
+
+
+@final
+class Doorbells:
+    """The driver's way to tell the device: doorbell words and, when it sleeps, the bell.
+
+    Owner: a driver's session; several threads may ring at once, each for queues of its own.
+    """
+
+    __slots__ = ("_always", "_asleep", "_bell", "_fence", "_page", "_u32", "ring")
+
+    def __init__(
+        self,
+        words: Words,
+        superblock: Superblock,
+        bell: Bell,
+        *,
+        ringer: MakeRinger | None = None,
+        fence: Callable[[], None] = fence,
+    ) -> None:
+        """Tell the device that made `superblock`.
+
+        Args:
+            words: its segment.
+            superblock: what it says of itself.
+            bell: what wakes it.
+            ringer: the compiled part that rings doorbells; None: Python does.
+            fence: what tests replace where Python does.
+        """
+        self._fence = fence
+        self._u32 = words.u32
+        self._always = not superblock.features & Feature.EVENT_INDEX
+        self._page = superblock.doorbells_offset >> 2
+        self._asleep = (superblock.registers_offset + _ASLEEP) >> 2
+        self._bell = bell
+        self.ring: Ring = self._ring
+        """Tells the device that the tail of a ring moved."""
+        if ringer is not None:
+            offsets = (self._page << 2, self._asleep << 2, TAIL_EVENT)
+            self.ring = ringer(words.u8, bell.ring, offsets, self._always).ring
+
+    def _ring(self, doorbell: int, ring_offset: int, old: int, new: int, /) -> bool:
+        """Tell the device (see `Ring`)."""
         u32 = self._u32
         u32[self._page + doorbell] = new
         # After the tail and the doorbell word are stored, before the device's words are loaded.

@@ -18,13 +18,8 @@ from firmware.abi.segment import (
     FenceSlot,
 )
 from firmware.link.compiled import compiled_slots
-from firmware.link.waiting import (
-    MOST_SLEEPS_BETWEEN_SPINS,
-    NAP_SECONDS,
-    SPIN_SECONDS,
-    FutexWaiter,
-    has_two_processors,
-)
+from firmware.link.processwaiter import patience
+from firmware.link.waiting import StepWaiter
 from hostdriver.core.slotmemory import REACHED
 
 if TYPE_CHECKING:
@@ -38,7 +33,6 @@ if TYPE_CHECKING:
 
 _MOMENT: Final = 1_000_000
 """Nanoseconds: some times as long as a wait spins. A shorter time limit is left to the wait."""
-_NANOSECONDS: Final = 1_000_000_000
 
 
 @final
@@ -120,7 +114,7 @@ def direct_slot(
         waiter: what waits for its slots otherwise.
         nudge: tells the device of a store that its queues wait for.
     """
-    make = compiled_slots() if isinstance(waiter, FutexWaiter) else None
+    make = None if isinstance(waiter, StepWaiter) else compiled_slots()
     if make is None:
         return PlainSlot(slots, segment.words.u64, slot)
     return compiled_slot(make, segment.words.u8, slot, slots.is_alive, nudge)
@@ -137,11 +131,10 @@ def compiled_slot(
     at = slot * FenceSlot.SIZE
     # A view of its own: that of the pool can be given up while a thread is inside.
     mine = memory[at : at + FenceSlot.SIZE]
-    spin = round(SPIN_SECONDS * _NANOSECONDS) if has_two_processors() else 0
     return make(
         mine,
         (FENCE_VALUE, FENCE_STATUS, FENCE_HOST_SLEEPERS, FENCE_DEVICE_WAITS),
         is_alive,
         nudge,
-        (spin, round(NAP_SECONDS * _NANOSECONDS), MOST_SLEEPS_BETWEEN_SPINS),
+        patience(),
     )

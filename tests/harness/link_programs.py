@@ -21,6 +21,7 @@ from firmware.link.linux import (
     reserve,
     view_at,
 )
+from firmware.link.processwaiter import statistics_of
 from firmware.link.rings import Consumer, Producer
 from firmware.link.runtime_dir import connect_socket, listen_socket
 from firmware.link.waiting import FutexWaiter, WordWait
@@ -81,10 +82,11 @@ def echo_client(path: str, count: str) -> None:
         client.send(entry)
         assert client.receive() == entry
     waiter = client.end.waiter
-    assert isinstance(waiter, FutexWaiter)
-    waiter.check()
-    statistics = waiter.statistics()
-    say(f"{statistics.spins} {statistics.sleeps} {statistics.sleepers}")
+    if isinstance(waiter, FutexWaiter):
+        waiter.check()
+    statistics = statistics_of(waiter)
+    kind = "plain" if isinstance(waiter, FutexWaiter) else "compiled"
+    say(f"{kind} {statistics.spins} {statistics.sleeps} {statistics.sleepers}")
     client.end.close()
 
 

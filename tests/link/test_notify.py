@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 import pytest
 
 from firmware.abi.ids import Feature
 from firmware.abi.registers import DEVICE_ASLEEP
-from firmware.abi.rings import TAIL_EVENT
+from firmware.abi.rings import TAIL_EVENT, U32_MASK, needs_notify
 from firmware.link.bells import CallBell
+from firmware.link.compiled import compiled
 from firmware.link.notify import Doorbells, Notifier
 from firmware.link.ringshape import format_ring
 from firmware.link.segment import Segment
@@ -17,8 +20,18 @@ from tests.harness.link_conformance import Stored
 from tests.harness.link_pairs import PLAN
 from tests.link.test_layout import BLOCK
 
+if TYPE_CHECKING:
+    from firmware.link.compiled import MakeRinger
+
 WORD, SLEEPERS, EVENT = 0x100, 0x104, 0x108
 RING = PLAN.ring_pool_offset
+MODULE = compiled()
+RINGER = None if MODULE is None else MODULE.Ringer
+compiled_only = pytest.mark.skipif(RINGER is None, reason="nothing can be compiled here")
+ringers = pytest.mark.parametrize(
+    "ringer",
+    [pytest.param(RINGER, marks=compiled_only, id="compiled"), pytest.param(None, id="plain")],
+)
 
 
 class Recorder:
@@ -153,11 +166,73 @@ def test_a_client_without_event_indices_is_told_of_everything(recorder: Recorder
     assert recorder.trace == ["ring"]
 
 
-def test_a_device_without_event_indices_is_rung_for_everything(recorder: Recorder) -> None:
+@ringers
+def test_a_device_without_event_indices_is_rung_for_everything(
+    recorder: Recorder, ringer: MakeRinger | None
+) -> None:
     block = msgspec.structs.replace(BLOCK, features=Feature(0))
-    doorbells = Doorbells(recorder.segment.words, block, recorder.bell)
+    doorbells = Doorbells(recorder.segment.words, block, recorder.bell, ringer=ringer)
     recorder.segment.words.store32(RING + TAIL_EVENT, 100)
 
     assert doorbells.ring(1, RING, 8, 9)
 
     assert recorder.trace == ["ring"]
+
+
+# Ringing, compiled or not
+
+
+def doorbells_of(recorder: Recorder, ringer: MakeRinger | None) -> Doorbells:
+    return Doorbells(recorder.segment.words, BLOCK, recorder.bell, ringer=ringer)
+
+
+@ringers
+@pytest.mark.parametrize("asleep", [0, 1])
+@pytest.mark.parametrize(
+    ("event", "old", "new"),
+    [(100, 0, 1), (0, 0, 1), (2, 0, 3), (3, 0, 3), (U32_MASK, 0, 1), (U32_MASK, U32_MASK, 1)],
+)
+def test_who_rings_follows_the_rule_of_the_event_index(
+    recorder: Recorder, ringer: MakeRinger | None, asleep: int, event: int, old: int, new: int
+) -> None:
+    words = recorder.segment.words
+    words.store32(RING + TAIL_EVENT, event)
+    words.store32(PLAN.registers_offset + DEVICE_ASLEEP.offset, asleep)
+
+    rang = doorbells_of(recorder, ringer).ring(3, RING, old, new)
+
+    assert rang == bool(asleep or needs_notify(event, new, old))
+    assert recorder.trace == ["ring"] * rang
+    assert words.load32(PLAN.doorbells_offset + 12) == new
+
+
+@ringers
+def test_an_error_of_the_bell_is_told(recorder: Recorder, ringer: MakeRinger | None) -> None:
+    def fail() -> None:
+        raise OSError("no bell")
+
+    recorder.segment.words.store32(PLAN.registers_offset + DEVICE_ASLEEP.offset, 1)
+    doorbells = Doorbells(recorder.segment.words, BLOCK, CallBell(fail), ringer=ringer)
+
+    with pytest.raises(OSError, match="no bell"):
+        doorbells.ring(1, RING, 0, 1)
+
+
+@ringers
+def test_a_segment_that_was_given_up_is_not_rung(
+    recorder: Recorder, ringer: MakeRinger | None
+) -> None:
+    doorbells = doorbells_of(recorder, ringer)
+    recorder.segment.close()
+
+    with pytest.raises(ValueError, match="released memoryview"):
+        doorbells.ring(1, RING, 0, 1)
+
+
+@compiled_only
+@pytest.mark.parametrize(("doorbell", "ring"), [(1 << 20, RING), (1, PLAN.size), (1, 1)])
+def test_words_outside_of_the_segment_are_not_rung(
+    recorder: Recorder, doorbell: int, ring: int
+) -> None:
+    with pytest.raises(ValueError, match="no word at 0x"):
+        doorbells_of(recorder, RINGER).ring(doorbell, ring, 0, 1)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from firmware.link.client import connect
+from firmware.link.compiled import VARIABLE, compiled
 from firmware.link.errors import LinkLost
 from firmware.link.runtime_dir import listen_socket
 from firmware.link.server import is_same_user
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 PROGRAMS = "tests.harness.link_programs"
 ROUNDS = 1_000
+compiled_only = pytest.mark.skipif(compiled() is None, reason="nothing can be compiled here")
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user too")
 
 
@@ -60,21 +62,32 @@ def path_of(listener: socket.socket) -> str:
 
 
 @pytest.mark.parametrize(
+    "kind", [pytest.param("compiled", marks=compiled_only), "plain"], ids=["compiled", "plain"]
+)
+@pytest.mark.parametrize(
     ("hint", "spin_seconds"), [(0, 0.0), (1, 50e-6)], ids=["asleep", "spinning"]
 )
 def test_no_round_trip_is_lost(
-    listener: socket.socket, devices: ExitStack, hint: int, spin_seconds: float
+    listener: socket.socket,
+    devices: ExitStack,
+    monkeypatch: pytest.MonkeyPatch,
+    hint: int,
+    spin_seconds: float,
+    kind: str,
 ) -> None:
+    monkeypatch.setenv(VARIABLE, "1" if kind == "compiled" else "0")
     with child(PROGRAMS, "echo_client", path_of(listener), ROUNDS) as client:
         end = accept(listener, devices, spin_hint=hint)
         device = EchoDevice(end, spin_seconds=spin_seconds)
 
         lost = device.serve()
 
-        spins, sleeps, sleepers = map(int, client.hear().split())
+        used, *counts = client.hear().split()
+        spins, sleeps, sleepers = map(int, counts)
         assert client.end() == 0
     assert lost
     assert device.commands.head == ROUNDS
+    assert used == kind
     assert sleepers == 0
     if hint == 0:
         assert spins == 0

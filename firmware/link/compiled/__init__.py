@@ -4,14 +4,30 @@ Nothing needs it: where no compiler is, or no header of this interpreter, Python
 """
 
 from firmware.link.compiled.build import VARIABLE, BuildError, build, module_path
-from firmware.link.compiled.load import CompiledSlot, MakeSlot, compiled_slots
+from firmware.link.compiled.load import (
+    Compiled,
+    CompiledSlot,
+    CompiledWaiter,
+    MakeRinger,
+    MakeSlot,
+    compiled,
+    compiled_already,
+    compiled_slots,
+    prepare,
+)
 
 __all__ = [
     "VARIABLE",
     "BuildError",
+    "Compiled",
     "CompiledSlot",
+    "CompiledWaiter",
+    "MakeRinger",
     "MakeSlot",
     "build",
+    "compiled",
+    "compiled_already",
     "compiled_slots",
     "module_path",
+    "prepare",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import shutil
@@ -11,8 +12,9 @@ import sysconfig
 from pathlib import Path
 from typing import Final
 
-NAME: Final = "emuzero_slots"
-SOURCE: Final = Path(__file__).with_name("slots.c")
+NAME: Final = "emuzero_link"
+SOURCES: Final = Path(__file__).parent
+"""The folder of the sources."""
 VARIABLE: Final = "EMUZERO_COMPILED"
 """Set to 0, a process does without the compiled part."""
 COMPILERS: Final = ("cc", "gcc", "clang")
@@ -24,6 +26,7 @@ FLAGS: Final = (
     "-Wextra",
     "-Werror",
     "-fPIC",
+    "-fvisibility=hidden",
     "-shared",
 )
 _PATIENCE_SECONDS: Final = 30
@@ -67,7 +70,8 @@ def _build(path: Path) -> None:
         raise BuildError(f"no Python.h in {headers}")
     path.parent.mkdir(parents=True, exist_ok=True)
     made = path.with_name(f".{path.name}.{os.getpid()}")
-    command = [compiler, *FLAGS, f"-I{headers}", "-o", str(made), str(SOURCE)]
+    sources = sorted(str(source) for source in SOURCES.glob("*.c"))
+    command = [compiler, *FLAGS, f"-I{headers}", "-o", str(made), *sources]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, timeout=_PATIENCE_SECONDS
@@ -75,12 +79,14 @@ def _build(path: Path) -> None:
     except subprocess.TimeoutExpired as error:
         raise BuildError(f"{compiler} took longer than {_PATIENCE_SECONDS} s") from error
     if done.returncode:
-        raise BuildError(f"{SOURCE} cannot be built by {compiler}:\n{done.stderr.strip()}")
+        raise BuildError(f"{SOURCES} cannot be built by {compiler}:\n{done.stderr.strip()}")
     made.replace(path)
 
 
+@functools.cache
 def _fingerprint() -> str:
     """Return what changes whenever the module would."""
     digest = hashlib.sha256("\0".join((*FLAGS, sys.version)).encode())
-    digest.update(SOURCE.read_bytes())
+    for source in sorted(SOURCES.glob("*.[ch]")):
+        digest.update(source.read_bytes())
     return digest.hexdigest()[:16]

@@ -6,13 +6,15 @@ import functools
 import os
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
-from firmware.link.compiled.build import NAME, VARIABLE, BuildError, build
+from firmware.link.compiled.build import NAME, VARIABLE, BuildError, build, module_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from firmware.link.waiting import WordWait
 
 
 class CompiledSlot(Protocol):
@@ -72,17 +74,110 @@ class MakeSlot(Protocol):
         ...
 
 
-class _Module(Protocol):
+class MakeWaiter(Protocol):
+    """The class of compiled waiters."""
+
+    def __call__(
+        self,
+        memory: memoryview,
+        alive: Callable[[], object],
+        hint: int,
+        patience: tuple[int, int, int],
+        /,
+    ) -> CompiledWaiter:
+        """Make a waiter for words of some memory.
+
+        Args:
+            memory: the memory; it is asked for at each wait, and raises once it was given up.
+            alive: called after each nap; raises when waiting has become useless.
+            hint: offset of the u32 that says whether waiters may spin; -1: they may.
+            patience: as that of slots (see `MakeSlot`).
+        """
+        ...
+
+
+@runtime_checkable
+class CompiledWaiter(Protocol):
+    """A waiter (see `firmware.link.waiting.Waiter`)."""
+
+    def wait(self, wait: WordWait, timeout_seconds: float | None = None) -> bool:
+        """Wait until a word has reached its target, or the status ends the wait."""
+        ...
+
+    def spin(self, wait: WordWait) -> bool:
+        """Return whether the word reaches its target while it is looked at for a moment."""
+        ...
+
+    def counts(self) -> tuple[int, int, int, int]:
+        """Return the four numbers of `firmware.link.waiting.WaitStatistics`."""
+        ...
+
+
+class MakeRinger(Protocol):
+    """The class of what rings doorbells."""
+
+    def __call__(
+        self,
+        memory: memoryview,
+        bell: Callable[[], None],
+        offsets: tuple[int, int, int],
+        always: bool,  # noqa: FBT001 - by place, as all arguments of compiled classes
+        /,
+    ) -> CompiledRinger:
+        """Make one for a segment.
+
+        Args:
+            memory: the segment; it is asked for at each ring, and raises once it was given up.
+            bell: rings the device's bell.
+            offsets: where the doorbell words stand, where the device says that it sleeps, and
+                where in a ring's header its event index stands.
+            always: whether the bell rings each time.
+        """
+        ...
+
+
+class CompiledRinger(Protocol):
+    """Rings doorbells (see `firmware.link.notify.Doorbells`)."""
+
+    def ring(self, doorbell: int, ring_offset: int, old: int, new: int, /) -> bool:
+        """Tell the device that the tail of a ring moved; return whether the bell was rung."""
+        ...
+
+
+class Compiled(Protocol):
+    """The module."""
+
     Slot: MakeSlot
+    Waiter: MakeWaiter
+    Ringer: MakeRinger
 
 
-def compiled_slots() -> MakeSlot | None:
-    """Return the class of compiled slots; None where there is none, or the environment says so."""
+def compiled() -> Compiled | None:
+    """Return the module, built now if nobody has; None if it cannot be, or the environment says so.
+
+    Building takes half a second. Whoever must not wait for that asks `compiled_already`.
+    """
     return _load() if os.environ.get(VARIABLE, "1") != "0" else None
 
 
+def compiled_already() -> Compiled | None:
+    """Return the module if it was built by whoever; emulators build it when they start."""
+    return compiled() if module_path().exists() else None
+
+
+def prepare() -> None:
+    """Build the module unless it is there, for whoever comes later."""
+    compiled()
+
+
+def compiled_slots() -> MakeSlot | None:
+    """Return the class of compiled slots, if there is one (see `compiled`)."""
+    module = compiled()
+    return None if module is None else module.Slot
+
+
 @functools.cache
-def _load() -> MakeSlot | None:
+def _load() -> Compiled | None:
     """Build and load, once; what failed is not tried again in this process."""
     try:
         return load_from(build())
@@ -90,8 +185,8 @@ def _load() -> MakeSlot | None:
         return None
 
 
-def load_from(path: Path) -> MakeSlot:
-    """Return the class of compiled slots in a module.
+def load_from(path: Path) -> Compiled:
+    """Return the module in a file.
 
     Raises:
         ImportError: it is no module of this interpreter.
@@ -101,4 +196,4 @@ def load_from(path: Path) -> MakeSlot:
         raise ImportError(f"{path} cannot be loaded")
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
-    return cast("_Module", module).Slot
+    return cast("Compiled", module)
