@@ -63,3 +63,13 @@ def test_retired_memory_is_not_asked_back() -> None:
     )
 
     assert replace(GOOD, after=after).problem == ""
+
+
+def test_what_others_held_before_is_not_asked_back() -> None:
+    held = {"free_bytes": (1 << 30) - 8192, "object_count": 2, "client_count": 1}
+    before = msgspec.structs.replace(device_statistics(), **held)
+    more = msgspec.structs.replace(before, object_count=3, export_count=1)
+
+    assert replace(GOOD, after=before, before=before).problem == ""
+    assert replace(GOOD, after=device_statistics(), before=before).problem == ""
+    assert "1 object, 1 export" in replace(GOOD, after=more, before=before).problem

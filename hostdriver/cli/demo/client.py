@@ -11,12 +11,12 @@ from firmware.abi.describe import flags_text
 from firmware.abi.ids import PAGE_SIZE, Rights
 from firmware.abi.paging import CONTIGUOUS_ENTRIES, LEVELS, Aperture, Pte
 from firmware.abi.replies import Queried
-from hostdriver.api.driver import Driver
 from hostdriver.cli.demo.content import BadContent
 from hostdriver.cli.demo.events import Attached, Extent, Tables, encode
 from hostdriver.core.questions import Control
 from hostdriver.core.results import ZeError
 from hostdriver.core.vaspace import align_up
+from hostdriver.levelzero import Driver
 from hostdriver.runtime.attach import attach
 from hostdriver.runtime.process import Process
 

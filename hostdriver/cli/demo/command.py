@@ -18,6 +18,7 @@ from hostdriver.cli.demo.run import run
 from hostdriver.cli.demo.story import Story
 from hostdriver.cli.exits import BadInput, CommandError
 from hostdriver.cli.sizes import SIZE
+from hostdriver.runtime.discovery import find_socket
 
 if TYPE_CHECKING:
     from hostdriver.cli.demo.extensions import Entry
@@ -27,6 +28,7 @@ Examples:
   emuzero demo FILE                    with files of your own
   emuzero demo --list                  what else it can show
   emuzero demo --extension range       one extension, by a program to copy
+  emuzero sweep -- emuzero demo --attach   with everything that can fail, once each
 
 \b
 Exit codes:
@@ -35,6 +37,7 @@ Exit codes:
   1    something was not proved, or a process failed
   2    a file cannot be read, the files do not fit, no device has such a size,
        no example has that name
+  3    no emulator listens, with --attach
   130  ended by Ctrl-C"""
 
 
@@ -48,7 +51,12 @@ Exit codes:
 )
 @click.option("--list", "as_list", is_flag=True, help="List the extensions, and end.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON document (docs/demo.md).")
-@click.option("--vram", type=SIZE, help="Memory of the device; 8GiB by default.")
+@click.option("--vram", type=SIZE, help="Memory of its device; 8GiB by default.")
+@click.option(
+    "--attach",
+    is_flag=True,
+    help="Take the emulator at EMUZERO_SOCKET, or your shared one, not a device of its own.",
+)
 @click.option(
     "--keep",
     is_flag=True,
@@ -61,6 +69,7 @@ def command(
     as_list: bool,
     as_json: bool,
     vram: int | None,
+    attach: bool,
     keep: bool,
 ) -> None:
     """Share FILEs between two processes through GPU memory, and show how.
@@ -70,15 +79,18 @@ def command(
     bytes of the handle, finds the files in the memory, reads them back through its own page table
     and answers. Without FILE it takes files of emuzero itself.
     """
+    if attach and vram is not None:
+        raise BadInput("--vram is for a device of its own; with --attach the device is there")
+    attached = find_socket() if attach else None
     if as_list:
         _list_extensions(as_json=as_json)
     elif extension is None:
-        _share(files, as_json=as_json, vram=vram, keep=keep)
+        _share(files, as_json=as_json, vram=vram, keep=keep, attached=attached)
     elif files or keep:
         given = "files" if files else "--keep"
         raise BadInput(f"--extension runs a program as it is and takes no {given}")
     else:
-        _show(extension, as_json=as_json, vram=vram)
+        _show(extension, as_json=as_json, vram=vram, attached=attached)
 
 
 def _list_extensions(*, as_json: bool) -> None:
@@ -100,11 +112,11 @@ def _list_extensions(*, as_json: bool) -> None:
     )
 
 
-def _show(entry: Entry, *, as_json: bool, vram: int | None) -> None:
+def _show(entry: Entry, *, as_json: bool, vram: int | None, attached: Path | None) -> None:
     record = Record()
     viewer = record if as_json else Screen(make_console())
     try:
-        problem = perform(entry, viewer, vram_size=vram)
+        problem = perform(entry, viewer, vram_size=vram, attached=attached)
     except OSError as error:
         raise CommandError(f"the example cannot run: {error}") from error
     except CommandError as error:
@@ -118,13 +130,20 @@ def _show(entry: Entry, *, as_json: bool, vram: int | None) -> None:
         raise CommandError(f"not given back: {problem}")
 
 
-def _share(files: tuple[Path, ...], *, as_json: bool, vram: int | None, keep: bool) -> None:
+def _share(
+    files: tuple[Path, ...],
+    *,
+    as_json: bool,
+    vram: int | None,
+    keep: bool,
+    attached: Path | None,
+) -> None:
     paths = [path.absolute() for path in (files or default_files())]
     check_files(paths)
     document = Document()
     audience = document if as_json else Story(make_console())
     try:
-        verdict = run(paths, vram_size=vram, audience=audience, keep=keep)
+        verdict = run(paths, vram_size=vram, audience=audience, keep=keep, attached=attached)
     except OSError as error:
         raise CommandError(f"the demo cannot run: {error}") from error
     except CommandError as error:

@@ -1,4 +1,4 @@
-"""The run of one example on a private device: what it does is told, and what it leaves behind."""
+"""The run of one example on a device: what it does is told, and what it leaves behind."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from rich.text import Text
 from hostdriver.cli.demo.children import ChildFailed
 from hostdriver.cli.demo.events import Call, Said, decode_told
 from hostdriver.cli.demo.page import Page
-from hostdriver.cli.demo.processes import PATIENCE_SECONDS, measure, processes
+from hostdriver.cli.demo.processes import PATIENCE_SECONDS, measure_end, processes
 from hostdriver.cli.demo.verdict import not_given_back
 from hostdriver.cli.observer import Observer
 from hostdriver.cli.sizes import format_size
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from firmware.abi.statistics import DeviceStatistics
@@ -45,14 +47,23 @@ class Viewer(Protocol):
         ...
 
 
-def perform(entry: Entry, viewer: Viewer, *, vram_size: int | None) -> str:
+def perform(
+    entry: Entry, viewer: Viewer, *, vram_size: int | None, attached: Path | None = None
+) -> str:
     """Run an example; return what it left behind, which is nothing if all is well.
+
+    Args:
+        entry: the example.
+        viewer: who is told.
+        vram_size: memory of a private device; None for its usual size.
+        attached: socket of an emulator that runs already; None: a private device.
 
     Raises:
         ChildFailed: a check of the example failed, or the device.
         BadInput: no device has such a size.
+        NoEmulator: nobody listens at `attached`.
     """
-    with processes(vram_size) as running:
+    with processes(vram_size, attached) as running:
         socket = running.ready().socket
         # As long as somebody looks at it, the device does not leave.
         with Observer(running.socket, name="demo") as observer:
@@ -61,13 +72,13 @@ def perform(entry: Entry, viewer: Viewer, *, vram_size: int | None) -> str:
             changes = {"EMUZERO_SOCKET": socket, "PYTHONOPTIMIZE": ""}
             module = "hostdriver.cli.demo.watched"
             example = running.start("example", [module, str(entry.file)], changes)
-            for line in example.lines(PATIENCE_SECONDS, [running.device]):
+            for line in example.lines(PATIENCE_SECONDS, running.device):
                 _pass_on(line, viewer)
             example.finish(PATIENCE_SECONDS)
-            after = measure(observer, empty=True)
-            running.device.ask_to_end()
-            running.device.finish(PATIENCE_SECONDS)
-    problem = not_given_back(after)
+            after = measure_end(observer, running.before)
+            running.leave_device(PATIENCE_SECONDS)
+        before = running.before
+    problem = not_given_back(after, before)
     viewer.ended(problem, after)
     return problem
 
@@ -95,7 +106,7 @@ class Screen:
         self._page.show(Text(entry.summary, style="bold"), indent=0)
         self._page.show(Text(entry.extension))
         self._page.line(f"The program: {entry.file}")
-        self._page.show(Text(f"A device of its own listens at {socket}."))
+        self._page.show(Text(f"The device listens at {socket}."))
         self._page.show(
             Text(
                 "Below each call stand the binary commands that it put on a ring (>) and the"

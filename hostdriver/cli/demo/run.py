@@ -1,6 +1,6 @@
 """The run of the demo: what is passed to whom, and what is proved.
 
-Three processes: a private device, an exporter, an importer. From the exporter to the importer go
+Three processes: a device, an exporter, an importer. From the exporter to the importer go
 the 64 bytes of a handle, and nothing else.
 """
 
@@ -27,7 +27,13 @@ from hostdriver.cli.demo.events import (
     encode,
 )
 from hostdriver.cli.demo.fit import check_fit
-from hostdriver.cli.demo.processes import LOOK_SECONDS, PATIENCE_SECONDS, measure, processes
+from hostdriver.cli.demo.processes import (
+    LOOK_SECONDS,
+    PATIENCE_SECONDS,
+    measure,
+    measure_end,
+    processes,
+)
 from hostdriver.cli.demo.verdict import Verdict
 from hostdriver.cli.observer import Observer
 
@@ -35,7 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from firmware.abi.statistics import DeviceStatistics
     from hostdriver.cli.demo.audience import Audience
     from hostdriver.cli.demo.events import Event, Order
     from hostdriver.cli.demo.processes import Processes
@@ -45,20 +50,30 @@ SLOWEST_BYTES_A_SECOND: Final = 20 << 20
 EventT = TypeVar("EventT", bound="Event")
 
 
-def run(paths: Sequence[Path], *, vram_size: int | None, audience: Audience, keep: bool) -> Verdict:
+def run(
+    paths: Sequence[Path],
+    *,
+    vram_size: int | None,
+    audience: Audience,
+    keep: bool,
+    attached: Path | None = None,
+) -> Verdict:
     """Run the demo; whatever happens, no process and no file is left.
 
     Args:
         paths: files to share; they can be read.
-        vram_size: memory of the device; None for its usual size.
+        vram_size: memory of a private device; None for its usual size.
         audience: who is told.
         keep: stop before everything is given back, until Enter.
+        attached: socket of an emulator that runs already; None: a private device.
 
     Raises:
         ChildFailed: a process failed; so does the run.
         BadInput: the files do not fit.
+        NoEmulator: nobody listens at `attached`.
+        CommandError: the device does not run, or is gone.
     """
-    with processes(vram_size) as running:
+    with processes(vram_size, attached) as running:
         verdict = Stage(running, audience).play(paths, keep=keep)
     audience.ended(verdict)
     return verdict
@@ -89,9 +104,8 @@ class Stage:
         self._patience += total / SLOWEST_BYTES_A_SECOND
         # As long as somebody looks at it, the device does not leave.
         with Observer(self._running.socket, name="demo") as observer:
-            self._audience.began(
-                ready.socket, {child.name: child.pid for child in self._running.all}
-            )
+            clients = {child.name: child.pid for child in self._clients.values()}
+            self._audience.began(ready.socket, {"device": observer.read().pid, **clients})
             self._measure("before", observer)
             loaded, handle = self._export(paths)
             verified, replied = self._import(handle)
@@ -101,10 +115,10 @@ class Stage:
             if keep:
                 self._wait_for_enter(ready.socket)
             received = self._give_back()
-            after = self._measure("after", observer, empty=True)
+            after = measure_end(observer, self._running.before)
+            self._audience.measured("after", after)
             # Before the observer leaves, so that the device does not leave with it.
-            self._device.ask_to_end()
-            self._device.finish(self._patience)
+            self._running.leave_device(self._patience)
         return Verdict(
             loaded=loaded.files,
             verified=verified,
@@ -112,6 +126,7 @@ class Stage:
             seen=seen,
             received=received,
             after=after,
+            before=self._running.before,
         )
 
     def _export(self, paths: Sequence[Path]) -> tuple[Loaded, bytes]:
@@ -123,7 +138,7 @@ class Stage:
     def _import(self, handle: bytes) -> tuple[Verified, Replied]:
         """Hand the importer the handle; return what it found and what it wrote."""
         self._audience.handed(handle)
-        self._importer.tell(handle, self._patience, [self._device])
+        self._importer.tell(handle, self._patience, self._device)
         verified = self._hear("importer", Verified)
         return verified, self._hear("importer", Replied)
 
@@ -138,7 +153,7 @@ class Stage:
         return received
 
     def _order(self, order: Order) -> None:
-        self._exporter.tell(encode(order), self._patience, [self._device])
+        self._exporter.tell(encode(order), self._patience, self._device)
 
     def _hear(self, who: str, wanted: type[EventT]) -> EventT:
         """Pass on what a client tells, up to and with an event of one kind.
@@ -148,7 +163,7 @@ class Stage:
         """
         child = self._clients[who]
         while True:
-            line = child.hear(self._patience, [self._device])
+            line = child.hear(self._patience, self._device)
             try:
                 event = decode_event(line)
             except msgspec.MsgspecError as error:
@@ -157,11 +172,9 @@ class Stage:
             if isinstance(event, wanted):
                 return event
 
-    def _measure(self, moment: str, observer: Observer, *, empty: bool = False) -> DeviceStatistics:
-        """Return what the device counts now, or when it has become empty."""
-        device = measure(observer, empty=empty)
-        self._audience.measured(moment, device)
-        return device
+    def _measure(self, moment: str, observer: Observer) -> None:
+        """Tell what the device counts now."""
+        self._audience.measured(moment, measure(observer))
 
     def _wait_for_enter(self, socket: str) -> None:
         """Wait until a line or the end of standard input comes, while all processes live."""

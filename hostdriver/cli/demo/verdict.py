@@ -32,6 +32,8 @@ class Verdict:
     """Bytes that the importer was given in all."""
     after: DeviceStatistics
     """The device when both were gone."""
+    before: DeviceStatistics | None = None
+    """What it held before of others; None: nothing."""
 
     @property
     def problem(self) -> str:
@@ -43,7 +45,7 @@ class Verdict:
         if self.received != IpcHandle.SIZE:
             given = counted(self.received, "byte")
             return f"the importer was given {given}, expected {IpcHandle.SIZE}"
-        return not_given_back(self.after)
+        return not_given_back(self.after, self.before)
 
     def _first_difference(self) -> str:
         files = self.verified.files
@@ -55,18 +57,32 @@ class Verdict:
         return "no file differs"
 
 
-def not_given_back(after: DeviceStatistics) -> str:
-    """Return what a device still holds when all its clients have gone; empty when nothing."""
-    missing = after.vram_size - after.retired_bytes - after.free_bytes
-    if missing:
+def not_given_back(after: DeviceStatistics, before: DeviceStatistics | None = None) -> str:
+    """Return what a device still holds of its clients that have gone; empty when nothing.
+
+    Args:
+        after: the device when they had gone.
+        before: when they had not come yet; None: it held nothing.
+    """
+    missing = _in_use(after) - (0 if before is None else _in_use(before))
+    if missing > 0:
         return f"{counted(missing, 'byte')} of device memory are still in use"
-    left = {
-        "object": after.object_count,
-        "space": after.space_count,
-        "queue": after.queue_count,
-        "export": after.export_count,
-        "import": after.import_count,
-        "client": after.client_count,
-    }
-    names = [counted(count, name) for name, count in left.items() if count]
+    others = {} if before is None else _held(before)
+    left = {name: count - others.get(name, 0) for name, count in _held(after).items()}
+    names = [counted(count, name) for name, count in left.items() if count > 0]
     return f"still on the device: {', '.join(names)}" if names else ""
+
+
+def _in_use(device: DeviceStatistics) -> int:
+    return device.vram_size - device.retired_bytes - device.free_bytes
+
+
+def _held(device: DeviceStatistics) -> dict[str, int]:
+    return {
+        "object": device.object_count,
+        "space": device.space_count,
+        "queue": device.queue_count,
+        "export": device.export_count,
+        "import": device.import_count,
+        "client": device.client_count,
+    }
