@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, final
 from device.inject.records import CONTROL, WORK, altered, facts_of
 from firmware.abi.ids import WORK_COMMAND_SIZE
 from firmware.abi.rings import U32_MASK, RingHeader
-from firmware.abi.work import FenceWrite
+from firmware.abi.work import FenceWrite, Nop, WorkFlags
 from firmware.inject.actions import Drop, Repeat, Stale, Torn, Value
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from firmware.link.ringshape import RingShape
 
 _LOW: int = 0xFFFF
+_NOTHING: bytes = Nop(flags=WorkFlags.NONE, tag=0).pack()
 
 
 class Withheld(NamedTuple):
@@ -274,7 +275,7 @@ class WorkReader(RingReader):
         match None if hit is None else hit.action:
             case Drop() if hit is not None:
                 self._withheld.append(Withheld(hit.rule, entry))
-                seen = bytes(WORK_COMMAND_SIZE)
+                seen = _NOTHING
             case Repeat(count=count):
                 self.repeats[self._queue.taken + 1 + number] = max(0, count)
             case _ if hit is not None:

@@ -14,12 +14,15 @@ from firmware.abi.ids import WORK_COMMAND_SIZE
 
 
 class WorkOpcode(IntEnum):
-    """Operations of the work rings."""
+    """Operations of the work rings.
 
-    NOP = 0x00
+    None is 0: a place of a ring that nobody has written yet holds no command.
+    """
+
     COPY = 0x01
     COPY_REGION = 0x02
     FILL = 0x03
+    NOP = 0x04
     FENCE_WRITE = 0x10
     FENCE_WAIT = 0x11
     TIMESTAMP_WRITE = 0x12

@@ -7,7 +7,7 @@ from firmware.abi import Decoder, Malformed, Reason, Record
 from firmware.abi.control import CONTROL_COMMANDS, ControlCommand, ControlOpcode, decode_control
 from firmware.abi.replies import REPLIES, Done, Mapped, Refused, Reply, decode_reply
 from firmware.abi.status import Status
-from firmware.abi.work import PATTERN_SIZES, WORK_COMMANDS, WorkCommand, decode_work
+from firmware.abi.work import PATTERN_SIZES, WORK_COMMANDS, WorkCommand, WorkOpcode, decode_work
 from tests.harness.strategies import any_record, records
 
 
@@ -43,10 +43,18 @@ def test_every_unknown_opcode_is_malformed(
         assert (decoded.reason, decoded.found) == (Reason.UNKNOWN_OPCODE, opcode)
 
 
-@pytest.mark.parametrize("decode", [decode_control, decode_work, decode_reply])
-def test_every_truncated_entry_is_malformed(decode: Decoder[Record]) -> None:
+def test_a_place_of_a_work_ring_that_nobody_has_written_holds_no_command() -> None:
+    assert isinstance(decode_work(bytes(64)), Malformed)
+
+
+@pytest.mark.parametrize(
+    ("decode", "opcode"),
+    [(decode_control, 0), (decode_work, WorkOpcode.COPY), (decode_reply, 0)],
+)
+def test_every_truncated_entry_is_malformed(decode: Decoder[Record], opcode: int) -> None:
+    entry = opcode.to_bytes(2, "little") + bytes(62)
     for size in range(64):
-        decoded = decode(bytes(size))
+        decoded = decode(entry[:size])
 
         assert isinstance(decoded, Malformed)
         assert (decoded.reason, decoded.found) == (Reason.TRUNCATED, size)
@@ -64,6 +72,7 @@ def test_an_answer_decodes_as_the_record_of_its_command(opcode: ControlOpcode) -
     decoded = decode_reply(data)
 
     assert type(decoded) is REPLIES[opcode]
+    assert isinstance(decoded, Reply)
     assert decoded.request == 9
 
 

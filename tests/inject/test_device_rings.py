@@ -91,10 +91,11 @@ def test_a_tail_out_of_range_stops_the_queue(bench: Bench) -> None:
     bench.is_well()
 
 
-def test_a_tail_that_is_too_large_has_old_entries_run(bench: Bench) -> None:
+def test_a_tail_that_is_too_large_stops_its_queue_at_what_was_never_written(bench: Bench) -> None:
     bench.faults.add("link.tail value=3 ring=work* nth=1")
-    assert bench.run(add(1)) == 3
-    assert bench.word() == 1, "what was never written is a NOP"
+    assert bench.run(add(1)) == 1
+    assert (bench.word(), bench.state) == (1, RingState.STOPPED)
+    assert bench.client.faults()[0].reason is FaultReason.BAD_COMMAND
     bench.is_well()
 
 
@@ -143,6 +144,18 @@ def test_an_entry_that_was_never_written_is_read_as_zeros(bench: Bench) -> None:
     bench.pair.step()
     (reply,) = bench.client.replies()
     assert (reply.request, reply.status) == (0, Status.OK)
+    bench.is_well()
+
+
+def test_work_that_was_never_written_stops_its_queue_and_is_not_done_in_silence(
+    bench: Bench,
+) -> None:
+    bench.faults.add("link.payload early nth=1 ring=work*")
+    assert bench.run(add(1)) == 0
+    assert bench.state is RingState.STOPPED
+    (fault,) = bench.client.faults()
+    assert (fault.reason, fault.opcode) == (FaultReason.BAD_COMMAND, 0)
+    assert bench.word() == 0
     bench.is_well()
 
 

@@ -408,12 +408,13 @@ enum emuzero_invalidate_scope {
     EMUZERO_INVALIDATE_SCOPE_ALL = 0x3, /* Every address space of this client. */
 };
 
-/* Operations of the work rings. */
+/* Operations of the work rings. None is 0: a place of a ring that nobody has written yet
+ * holds no command. */
 enum emuzero_work_opcode {
-    EMUZERO_WORK_OPCODE_NOP = 0x0,
     EMUZERO_WORK_OPCODE_COPY = 0x1,
     EMUZERO_WORK_OPCODE_COPY_REGION = 0x2,
     EMUZERO_WORK_OPCODE_FILL = 0x3,
+    EMUZERO_WORK_OPCODE_NOP = 0x4,
     EMUZERO_WORK_OPCODE_FENCE_WRITE = 0x10,
     EMUZERO_WORK_OPCODE_FENCE_WAIT = 0x11,
     EMUZERO_WORK_OPCODE_TIMESTAMP_WRITE = 0x12,
@@ -2560,20 +2561,6 @@ EMUZERO_FIELD_(emuzero_reply_fence_pool_exported, request, 0x4);
 EMUZERO_FIELD_(emuzero_reply_fence_pool_exported, token, 0x8);
 EMUZERO_FIELD_(emuzero_reply_fence_pool_exported, reserved_18, 0x18);
 
-/* Do nothing. */
-struct emuzero_work_nop {
-    uint16_t opcode; /* 0x00: `WorkOpcode` of the command. */
-    uint16_t flags; /* 0x02: Modifiers. */
-    uint32_t tag; /* 0x04: Free for the driver: appears in fault records and traces. */
-    uint8_t reserved_08[56]; /* 0x08: Reserved, must be zero. */
-};
-#define EMUZERO_WORK_NOP_OPCODE 0
-EMUZERO_SIZE_(emuzero_work_nop, 64);
-EMUZERO_FIELD_(emuzero_work_nop, opcode, 0x0);
-EMUZERO_FIELD_(emuzero_work_nop, flags, 0x2);
-EMUZERO_FIELD_(emuzero_work_nop, tag, 0x4);
-EMUZERO_FIELD_(emuzero_work_nop, reserved_08, 0x8);
-
 /* Copy `size_bytes` from `source` to `destination`; overlapping ranges copy as memmove does. */
 struct emuzero_work_copy {
     uint16_t opcode; /* 0x00: `WorkOpcode` of the command. */
@@ -2649,6 +2636,20 @@ EMUZERO_FIELD_(emuzero_work_fill, size_bytes, 0x10);
 EMUZERO_FIELD_(emuzero_work_fill, pattern, 0x18);
 EMUZERO_FIELD_(emuzero_work_fill, pattern_size, 0x28);
 EMUZERO_FIELD_(emuzero_work_fill, reserved_2c, 0x2c);
+
+/* Do nothing. */
+struct emuzero_work_nop {
+    uint16_t opcode; /* 0x00: `WorkOpcode` of the command. */
+    uint16_t flags; /* 0x02: Modifiers. */
+    uint32_t tag; /* 0x04: Free for the driver: appears in fault records and traces. */
+    uint8_t reserved_08[56]; /* 0x08: Reserved, must be zero. */
+};
+#define EMUZERO_WORK_NOP_OPCODE 4
+EMUZERO_SIZE_(emuzero_work_nop, 64);
+EMUZERO_FIELD_(emuzero_work_nop, opcode, 0x0);
+EMUZERO_FIELD_(emuzero_work_nop, flags, 0x2);
+EMUZERO_FIELD_(emuzero_work_nop, tag, 0x4);
+EMUZERO_FIELD_(emuzero_work_nop, reserved_08, 0x8);
 
 /* Store `value` and device time into a fence slot and wake its waiters. A queue that stops
  * or ends before it came to this command stores its `Status` into the slot instead. */
