@@ -15,7 +15,6 @@
 
 #include "address_space.h"
 #include "callbacks.h"
-#include "connection.h"
 #include "exports.h"
 #include "handles.h"
 #include "record.h"
@@ -23,20 +22,16 @@
 
 enum {
     LOOK_MILLISECONDS = 50,   /* between looks whether the emulator lives, while nothing is called */
+    UNLOOKED_ANSWERS = 8,     /* between looks at the clock, while answers follow one another */
     SPINS = 4000,             /* looks before a wait sleeps, some tens of microseconds */
     MOST_SLEEPS_IN_A_ROW = 64 /* waits that sleep at once after spinning did not pay */
 };
 
 static const struct timespec SLEEP = {0, 100 * 1000 * 1000};
 
-/* What a process has. A child after fork finds zeros here, however it was made, and starts anew. */
-typedef struct {
-    _Atomic bool is_connected;
-    _Atomic bool was_lost;
-    _Atomic bool asks; /* session or device was lost: nothing is answered here any more */
-} process_state;
+emuzero_process *_Atomic emuzero_this_process;
+_Thread_local uint32_t emuzero_answers_left;
 
-static process_state *_Atomic state;
 static emuzero_connection connection = {.socket = -1, .doorbell = -1};
 static uint64_t devices_seen;
 static uint64_t times_forked;
@@ -104,7 +99,7 @@ static void make_state(void)
     if (found == MAP_FAILED)
         return;
     madvise(found, page, MADV_WIPEONFORK);
-    state = found;
+    emuzero_this_process = found;
     pthread_atfork(lock_all, unlock_all, begin_as_child);
 }
 
@@ -150,13 +145,13 @@ static ze_result_t connect_locked(void)
 {
     ze_result_t result;
 
-    if (state == NULL)
+    if (emuzero_this_process == NULL)
         make_state();
-    if (state == NULL) {
+    if (emuzero_this_process == NULL) {
         emuzero_set_error("no memory is left");
         return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
     }
-    if (state->is_connected)
+    if (emuzero_is_connected())
         return ZE_RESULT_SUCCESS;
     if (!emuzero_open_connection(&connection)) {
         tell_once();
@@ -165,7 +160,8 @@ static ze_result_t connect_locked(void)
     emuzero_drop_handles_of_parent();
     emuzero_forget_exports();
     memset(stash, 0xFF, sizeof(stash));
-    state->was_lost = state->asks = false;
+    emuzero_this_process->was_lost = emuzero_this_process->asks = false;
+    memcpy(emuzero_this_process->segments, connection.segments, sizeof(connection.segments));
     result = begin();
     if (result != ZE_RESULT_SUCCESS) {
         emuzero_close_connection(&connection);
@@ -173,7 +169,7 @@ static ze_result_t connect_locked(void)
     }
     emuzero_prepare_records();
     emuzero_watch_as_wanted(&header()->watching);
-    state->is_connected = true;
+    emuzero_this_process->channel = connection.channel;
     return ZE_RESULT_SUCCESS;
 }
 
@@ -194,41 +190,43 @@ ze_result_t emuzero_connect(void)
 
 bool emuzero_is_connected(void)
 {
-    return state != NULL && state->is_connected;
+    return emuzero_this_process != NULL && emuzero_this_process->channel != NULL;
 }
 
 ze_result_t emuzero_check_session(void)
 {
     bool is_ours = emuzero_has_descriptors(&connection);
 
-    if (!state->was_lost && !__atomic_load_n(&header()->lost, __ATOMIC_RELAXED) && is_ours &&
+    if (!emuzero_this_process->was_lost && is_ours &&
+        !__atomic_load_n(&header()->lost, __ATOMIC_RELAXED) &&
         !emuzero_has_hung_up(connection.socket))
         return ZE_RESULT_SUCCESS;
-    state->was_lost = state->asks = true;
+    emuzero_this_process->was_lost = emuzero_this_process->asks = true;
     emuzero_set_error(is_ours ? "the emulator has ended, or ended this process's session"
                               : "this process has closed descriptors of the library");
     return ZE_RESULT_ERROR_DEVICE_LOST;
 }
 
-bool emuzero_may_answer(void)
+bool emuzero_look_for_life(void)
 {
     struct timespec time;
     int64_t now;
+    int64_t last;
 
-    if (!emuzero_is_connected() || state->asks ||
-        !__atomic_load_n(&header()->answers, __ATOMIC_RELAXED))
-        return false;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
     now = (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
-    if (now - atomic_load_explicit(&last_look, memory_order_relaxed) < LOOK_MILLISECONDS)
+    last = atomic_load_explicit(&last_look, memory_order_relaxed);
+    if (now - last < LOOK_MILLISECONDS) {
+        emuzero_answers_left = UNLOOKED_ANSWERS;
         return true;
+    }
     atomic_store_explicit(&last_look, now, memory_order_relaxed);
     if (emuzero_check_session() != ZE_RESULT_SUCCESS)
         return false;
     /* What stands in shared words of a device that is lost changes no more: the driver knows why. */
     if (!emuzero_has_devices(&connection))
-        state->asks = true;
-    return !state->asks;
+        emuzero_this_process->asks = true;
+    return !emuzero_this_process->asks;
 }
 
 uint64_t emuzero_times_forked(void)
@@ -236,24 +234,14 @@ uint64_t emuzero_times_forked(void)
     return times_forked;
 }
 
-const uint8_t *emuzero_places(void)
-{
-    return connection.channel + EMUZERO_CHANNEL_PLACES_OFFSET;
-}
-
 struct emuzero_appends_header *emuzero_appends(void)
 {
     return (struct emuzero_appends_header *)(connection.channel + EMUZERO_CHANNEL_APPENDS_OFFSET);
 }
 
-const struct emuzero_stream_row *emuzero_stream_rows(void)
-{
-    return (const struct emuzero_stream_row *)(connection.channel + EMUZERO_CHANNEL_STREAMS_OFFSET);
-}
-
 bool emuzero_has_session(void)
 {
-    return emuzero_is_connected() && !state->was_lost;
+    return emuzero_is_connected() && !emuzero_this_process->was_lost;
 }
 
 struct emuzero_call_counts *emuzero_counts_of(uint16_t function)
@@ -267,11 +255,6 @@ struct emuzero_call_counts *emuzero_counts_of(uint16_t function)
 bool emuzero_sees_device(uint64_t number)
 {
     return number > 0 && number <= devices_seen;
-}
-
-uint8_t *emuzero_device_segment(uint64_t device)
-{
-    return device < connection.device_count ? connection.segments[device] : NULL;
 }
 
 emuzero_slot emuzero_take_slot(void)
@@ -358,7 +341,7 @@ ze_result_t emuzero_exchange(emuzero_slot *slot, uint32_t kind, uint32_t what)
     ze_result_t result;
 
     /* Nobody would answer: whoever tidies up many objects does not wait for each. */
-    if (state->was_lost)
+    if (emuzero_this_process->was_lost)
         return emuzero_check_session();
     slot->header->kind = kind;
     slot->header->what = what;

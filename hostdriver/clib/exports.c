@@ -56,8 +56,13 @@ static export *find_pointer(const void *pointer)
 
 static bool has_token(const export *item, const ze_ipc_mem_handle_t *handle)
 {
-    return memcmp(record_of(&item->handle)->token, record_of(handle)->token,
-                  sizeof(record_of(handle)->token)) == 0;
+    uint64_t one[2];
+    uint64_t other[2];
+
+    /* By numbers: it is asked for each put. */
+    memcpy(one, record_of(&item->handle)->token, sizeof(one));
+    memcpy(other, record_of(handle)->token, sizeof(other));
+    return one[0] == other[0] && one[1] == other[1];
 }
 
 static bool is_descriptor_alone(const ze_ipc_mem_handle_t *handle)

@@ -9,14 +9,11 @@ enum { ITEM = 8, TEXT_SIZE = 1024 };
 
 static _Thread_local char text[TEXT_SIZE];
 
+_Thread_local const char *emuzero_error_now;
+
 static size_t padded(size_t size)
 {
     return (size + ITEM - 1) & ~(size_t)(ITEM - 1);
-}
-
-void emuzero_put(emuzero_slot *slot, uint64_t value)
-{
-    emuzero_put_bytes(slot, &value, sizeof(value));
 }
 
 void emuzero_put_bytes(emuzero_slot *slot, const void *bytes, size_t size)
@@ -63,6 +60,7 @@ void emuzero_set_error(const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
+    emuzero_error_now = text;
 }
 
 void emuzero_set_error_text(const char *bytes, size_t size)
@@ -71,9 +69,10 @@ void emuzero_set_error_text(const char *bytes, size_t size)
         size = sizeof(text) - 1;
     memcpy(text, bytes, size);
     text[size] = '\0';
+    emuzero_error_now = text;
 }
 
 const char *emuzero_error(void)
 {
-    return text;
+    return emuzero_error_now == NULL ? "" : emuzero_error_now;
 }

@@ -111,7 +111,6 @@ bool emuzero_local_zeMemPutIpcHandle(ze_context_handle_t context, ze_ipc_mem_han
 /* Look whether an event or fence is signalled. One that never will be is the driver's to tell. */
 static bool look(const void *handle, uint32_t type, ze_result_t *result)
 {
-    static const char text[] = "it is not signalled";
     emuzero_event event;
     uint64_t target;
 
@@ -123,7 +122,7 @@ static bool look(const void *handle, uint32_t type, ze_result_t *result)
         return true;
     if (__atomic_load_n(&event.slot->status, __ATOMIC_ACQUIRE))
         return false;
-    emuzero_set_error_text(text, sizeof(text) - 1);
+    emuzero_set_error_constant("it is not signalled");
     *result = ZE_RESULT_NOT_READY;
     return true;
 }
@@ -183,9 +182,9 @@ bool emuzero_local_zeEventHostSignal(ze_event_handle_t handle, ze_result_t *resu
     if (!find_plain(handle, EMUZERO_TYPE_ze_event_handle_t, &event))
         return false;
     word = word_of(&event);
-    /* 1. The value is stored. 2. It is visible before what follows is loaded. */
-    __atomic_store_n(word.value, 1, __ATOMIC_RELEASE);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    /* 1. The value is stored. 2. It is visible before what follows is loaded: an exchange, which is a
+     * fence as well, takes half the time of a store and a fence. */
+    __atomic_exchange_n(word.value, 1, __ATOMIC_SEQ_CST);
     /* 3. Whoever counted himself and did not see the value is found here ... */
     emuzero_wake(&word);
     /* 4. ... as is the queue of a device that said so before it looked at the value. The event is not
@@ -222,7 +221,6 @@ bool emuzero_local_zeFenceHostSynchronize(ze_fence_handle_t fence, uint64_t time
 static bool look_before_stream(const void *handle, uint32_t type, uint64_t timeout,
                                ze_result_t *result)
 {
-    static const char text[] = "it has commands that are not done";
     uint32_t row;
 
     if (!emuzero_may_answer() || !emuzero_stream_of(handle, type, &row))
@@ -234,7 +232,7 @@ static bool look_before_stream(const void *handle, uint32_t type, uint64_t timeo
     case EMUZERO_STREAM_BUSY:
         if (timeout)
             return false;
-        emuzero_set_error_text(text, sizeof(text) - 1);
+        emuzero_set_error_constant("it has commands that are not done");
         *result = ZE_RESULT_NOT_READY;
         return true;
     default:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from hostdriver import levelzero as ze
 from scripts.benchmarks.limits import limit_program
+from scripts.benchmarks.null_driver import Asked, rows_beside_null_driver
 from scripts.benchmarks.report import Row
 from scripts.benchmarks.stand import (
     MICROSECONDS,
@@ -33,6 +34,8 @@ SAMPLES = 200
 SAMPLES_IN_C = 2_000
 ROUNDS = 15
 HARDWARE_OPEN = 86.13
+UNDER_LOADER = (Asked("under a loader: handle got, exported already", "handle"),)
+"""Debian's loader is older than putting."""
 
 
 @contextmanager
@@ -99,4 +102,5 @@ def run() -> list[Row]:
         row("open and close device memory of 2 MiB", device, scm_rights, c_is, 8),
         row("the same, beside hardware", device, HARDWARE_OPEN, "hardware", 1),
         row("open and close host memory of 2 MiB", host, scm_rights, c_is, 8),
+        *rows_beside_null_driver("ipc", UNDER_LOADER),
     ]

@@ -1,4 +1,4 @@
-"""C programs on the library: calls that it answers by itself, beside a lock and a table in C."""
+"""C programs on the library: calls that it answers itself, beside C and the null driver."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hostdriver.clib.build import SOURCES, stand_ins
 from scripts.benchmarks.limits import LimitProgram, compile_limit
+from scripts.benchmarks.null_driver import Asked, rows_beside_null_driver
 from scripts.benchmarks.report import Row
 from scripts.benchmarks.stand import alternate, device_process
 
@@ -46,6 +47,18 @@ FIGURES = (
     Measured("queue waited for without time, all done", "queue", "load", _LOAD, 4),
     Measured("event signalled and reset", "set", "load", _LOAD, 10),
     Measured("handle got and put, 8 threads, for each pair", "handles", "counts", _COUNT, 3),
+)
+
+UNDER_LOADER = (
+    Asked("under a loader: properties of a pointer, of 1,000 allocations", "properties"),
+    Asked("under a loader: properties of a pointer that is not the driver's", "unknown"),
+    Asked("under a loader: address range of a pointer", "range"),
+    Asked("under a loader: event polled", "poll"),
+    Asked("under a loader: event waited for without time", "wait"),
+    Asked("under a loader: fence polled", "fence"),
+    Asked("under a loader: queue waited for without time", "queue"),
+    Asked("under a loader: event signalled", "signal"),
+    Asked("under a loader: append of a copy to a regular list", "append"),
 )
 
 
@@ -99,4 +112,4 @@ def run() -> list[Row]:
             bar=0.1,
         )
     )
-    return rows
+    return rows + rows_beside_null_driver("program", UNDER_LOADER)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hostdriver.clib.build import NAME, compile_library
 from tests.harness.emulator_process import EmulatorProcess, emulator_process
 
 Compile = Callable[[str], Path]
@@ -37,6 +38,7 @@ def environment(emulator: EmulatorProcess) -> dict[str, str]:
         ("descriptors", 0),
         ("reused", 0),
         ("handles", 0),
+        ("crowd", 0),
         ("threads", 0),
         ("together", 0),
         ("waiters", 0),
@@ -57,6 +59,20 @@ def test_a_c_program_sees_what_the_specification_says_and_leaves_nothing(
     subprocess.run([compile_program(name)], env=environment(emulator), check=True, timeout=60)
 
     assert emulator.audit() == replace(before, faults=before.faults + faults)
+
+
+def test_handles_outgrow_the_memory_that_they_begin_with(
+    compile_program: Compile, emulator: EmulatorProcess, tmp_path: Path
+) -> None:
+    tight = tmp_path / NAME
+    compile_library(tight, f"-DEMUZERO_FIRST_ROOM={4 * 128}")
+
+    subprocess.run(
+        [compile_program("crowd")],
+        env=environment(emulator) | {"LD_PRELOAD": str(tight)},
+        check=True,
+        timeout=60,
+    )
 
 
 @pytest.mark.parametrize(("mask", "count"), [("", 2), ("1", 1)])

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tests.harness.emulator_process import EmulatorProcess
 
 SANITIZED = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
+TIGHT = "-DEMUZERO_FIRST_ROOM=512"
+"""Four handles, and more room in small steps."""
 NOT_HERE = {
     "gone",
     "identifiers",
@@ -47,7 +49,7 @@ than the first one: then nobody can tell what they have lost."""
 def make_sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with such a library."""
     folder = tmp_path_factory.mktemp("sanitized")
-    compile_library(folder / NAME, *SANITIZED)
+    compile_library(folder / NAME, *SANITIZED, TIGHT)
     (folder / "storm_tables.h").write_text(tables(Facts()), encoding="utf-8")
     return folder
 
