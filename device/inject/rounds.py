@@ -28,6 +28,8 @@ class AroundRounds:
     """
 
     points: frozenset[str] = frozenset()
+    makes_rounds = True
+    """Whether a round at `wake_at` is one in which the device has something to do."""
 
     def __init__(self, rounds: InjectedRounds) -> None:
         """Come in at `rounds`, which the taps of one device share."""
@@ -79,23 +81,30 @@ class InjectedRounds:
         self.state: Final = device.inside.blocks.state
         self._inner: Rounds | None = None
         self._taps: list[AroundRounds] = []
+        self._looks_only = False
+        """Whether the next round is made for a tap that came or went, and for nothing else."""
+        self._wakes_at: int | None = None
+        """Device time at which the device itself wanted another round."""
+        self.has_reason = True
+        """Whether the device has something to do in this round."""
 
     def enter(self, tap: AroundRounds) -> None:
         """Take a tap; the first one brings this in front of the rounds."""
         self._taps.append(tap)
         if self._inner is None:
             self._inner, self.device.rounds = self.device.rounds, self
-        self.stir()
+        self._look()
 
     def leave(self, tap: AroundRounds) -> None:
         """Forget a tap; the last one takes this away."""
         self._taps.remove(tap)
         if not self._taps and self._inner is not None and self.device.rounds is self:
             self.device.rounds, self._inner = self._inner, None
-        self.stir()
+        self._look()
 
     def stir(self) -> None:
-        """Let the device work a round, whether it has anything to do or not."""
+        """Let the device work a round: there is something to do."""
+        self._looks_only = False
         self.inside.pump.dirty = True
 
     def watch(self, looks: int) -> bool:
@@ -109,6 +118,8 @@ class InjectedRounds:
 
     def work(self, now: int) -> list[Effect]:
         """Do one round (see `Rounds`)."""
+        self.has_reason = self._has_reason(now)
+        self._looks_only = False
         for tap in self._taps:
             tap.before(now)
         if self._stalled() or self._inner is None:
@@ -116,6 +127,7 @@ class InjectedRounds:
             effects = self.inside.supervisor.take_effects()
         else:
             effects = self._inner.work(now)
+            self._wakes_at = min((e.tick for e in effects if isinstance(e, WakeAt)), default=None)
         for tap in self._taps:
             effects = tap.after(now, effects)
         wakes = [at for at in self._wakes() if at is not None]
@@ -155,6 +167,31 @@ class InjectedRounds:
             size=size,
             object=number,
         )
+
+    def _look(self) -> None:
+        """Let the device do a round in which taps begin, or let go of what they held."""
+        pump = self.inside.pump
+        self._looks_only = self._looks_only or not pump.dirty
+        pump.dirty = True
+
+    def _has_reason(self, now: int) -> bool:
+        """Return whether there is anything to do beside what changed rules ask for."""
+        pump = self.inside.pump
+        if pump.dirty and not self._looks_only:
+            return True
+        if any(
+            tap.makes_rounds and (at := tap.wake_at) is not None and at <= now for tap in self._taps
+        ):
+            return True
+        if self._wakes_at is not None and self._wakes_at <= now:
+            return True
+        if self._inner is None:
+            return False
+        dirty, pump.dirty = pump.dirty, False
+        try:
+            return self._inner.watch(1)
+        finally:
+            pump.dirty = dirty
 
     def _stalled(self) -> bool:
         return any(tap.stalls for tap in self._taps)

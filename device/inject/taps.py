@@ -18,6 +18,7 @@ from device.inject.replies import RepliesTap
 from device.inject.rings import RingsTap
 from device.inject.rounds import InjectedRounds
 from device.inject.signals import SignalsTap
+from device.inject.storms import StormsTap
 from device.inject.system import MemoryFileTap, PortTap
 from device.inject.walks import WalkTap
 from device.inject.whole import WholeDeviceTap
@@ -52,6 +53,7 @@ def device_taps(device: Device, injector: Injector) -> tuple[Tap, ...]:
         QueuesTap(rounds),
         PublishedTap(rounds, commands),
         SignalsTap(rounds),
+        StormsTap(rounds),
         MemoryFileTap(rounds),
         PortTap(rounds),
         ClientPagesTap(rounds),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, final
+from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from device.core.effects import Disconnect
 from device.core.firmware import refusal
 from device.core.lifecycle import Trigger
-from device.inject.rounds import AroundRounds
+from device.inject.rounds import AroundRounds, ticks
 from firmware.abi.status import Status
 from firmware.inject.actions import DeviceLost, Hang, Remove, Reset, Wedge
 
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from device.core.firmware import Firmware
     from device.inject.rounds import InjectedRounds
     from firmware.inject import Action, Hit
+
+
+_MARGIN: Final = 1_000
+"""Nanoseconds after a rule begins: by then its age in seconds says so as well."""
 
 
 @final
@@ -53,6 +57,15 @@ class WholeDeviceTap(AroundRounds):
         super().__init__(rounds)
         self._held: _Held | None = None
         self._lost = LostFirmware()
+        self._begins: list[int] = []
+        """Device times from which rules with `after_seconds` fire, if no round came since."""
+        self._changes = -1
+
+    @property
+    def wake_at(self) -> int | None:
+        """Device time at which a rule begins: the device does a round by itself then."""
+        self._see()
+        return min(self._begins, default=None)
 
     @property
     def stalls(self) -> bool:
@@ -72,14 +85,29 @@ class WholeDeviceTap(AroundRounds):
 
     def before(self, now: int) -> None:
         """See what is over, and whether something begins."""
-        del now
         held = self._held
         if held is not None and (self._is_over(held) or self._is_reset_asked_for()):
             self._let_go()
-        if self._held is None:
+        self._see()
+        self._begins = [begin for begin in self._begins if begin > now]
+        if self._held is None and self.rounds.has_reason:
             hit = self.rounds.ask("device.round", self.rounds.site())
             if hit is not None:
                 self._carry_out(hit)
+
+    def _see(self) -> None:
+        """Learn when the rules that there are now begin."""
+        injector = self.rounds.injector
+        if self._changes == injector.changes:
+            return
+        self._changes = injector.changes
+        now, site = self.rounds.state.now, self.rounds.site()
+        self._begins = [
+            begin
+            for rule in injector.standing("device.round")
+            if rule.rule.when.after_seconds and rule.rule.selects(site)
+            if (begin := ticks(rule.begins) + _MARGIN) > now
+        ]
 
     def _carry_out(self, hit: Hit) -> None:
         inside = self.rounds.inside

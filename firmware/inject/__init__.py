@@ -1,11 +1,12 @@
 """Injection: rules on named points, the same for device and driver."""
 
 from firmware.inject.actions import ACTIONS, Action
+from firmware.inject.answers import Hit, RuleStatus, Standing
 from firmware.inject.board import Board, Tap
 from firmware.inject.catalogue import matching, points
 from firmware.inject.coverage import Coverage, PointCoverage
 from firmware.inject.errors import RuleError
-from firmware.inject.injector import Hit, Injector, RuleStatus
+from firmware.inject.injector import Injector
 from firmware.inject.point import Layer, Point, Side
 from firmware.inject.rule import FOREVER, Rule, When, Where
 from firmware.inject.scenario import Expectation, Scenario, parse_scenario, scenario_json
@@ -30,6 +31,7 @@ __all__ = [
     "Scenario",
     "Side",
     "Site",
+    "Standing",
     "Tap",
     "When",
     "Where",

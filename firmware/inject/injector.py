@@ -7,8 +7,9 @@ for each rule and each point, so the same calls in the same order give the same 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple, final
+from typing import TYPE_CHECKING, Final, final
 
+from firmware.inject.answers import Hit, RuleStatus, Standing
 from firmware.inject.chance import draw, draw_bits
 from firmware.inject.coverage import Coverage, PointCoverage
 from firmware.inject.errors import RuleError
@@ -18,45 +19,11 @@ from firmware.inject.words import line_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from firmware.inject.actions import Action
     from firmware.inject.rule import Rule
     from firmware.inject.site import Site
 
 MOST_HITS: Final = 10_000
 """Hits that are kept; later ones are only counted."""
-
-
-class Hit(NamedTuple):
-    """One time that a rule fired."""
-
-    number: int
-    """Counted from 1 over all rules."""
-    seconds: float
-    """Time of the injector's clock."""
-    rule: str
-    """Name of the rule."""
-    point: str
-    """Name of the point."""
-    occurrence: int
-    """The how-many-th time it was that the point was reached, counted from 1."""
-    action: Action
-    site: Site
-    bits: int
-    """64 bits for what the action leaves open, such as which bit flips."""
-    address: int = -1
-    """First address of the site that the rule selects; -1: it selects by no address."""
-
-
-class RuleStatus(NamedTuple):
-    """A rule and what became of it."""
-
-    name: str
-    line: str
-    """The rule as text."""
-    seen: int
-    """Sites that it selected."""
-    fired: int
-    """Sites at which it fired."""
 
 
 @final
@@ -89,6 +56,7 @@ class Injector:
         "_reached",
         "_recovered",
         "_recovering",
+        "changes",
         "counts_all",
         "on_hit",
         "seed",
@@ -103,6 +71,8 @@ class Injector:
         """
         self._clock = clock
         self.seed = seed
+        self.changes = 0
+        """Grows whenever a rule comes or goes; see `standing`."""
         self.counts_all = False
         """Whether points are to be counted that no rule selects; see `wants`."""
         self.on_hit: Callable[[Hit], None] | None = None
@@ -132,6 +102,7 @@ class Injector:
         points = frozenset(point.name for point in rule.points)
         start = self._clock() if since is None else since
         self._armed[name] = _Armed(rule, start, points, space=rule.when.space)
+        self.changes += 1
         return name
 
     def remove(self, name: str) -> RuleStatus:
@@ -145,11 +116,13 @@ class Injector:
             raise RuleError(f"no rule is called {name!r}; there are: {there}")
         status = self._status(name)
         del self._armed[name]
+        self.changes += 1
         return status
 
     def clear(self) -> None:
         """Remove all rules; counts of points and hits stay."""
         self._armed.clear()
+        self.changes += 1
 
     def forget(self) -> None:
         """Forget counts and hits; rules stay and count on."""
@@ -161,6 +134,14 @@ class Injector:
     def rules(self) -> tuple[RuleStatus, ...]:
         """Return the rules in their order."""
         return tuple(self._status(name) for name in self._armed)
+
+    def standing(self, point: str) -> list[Standing]:
+        """Return the rules on a point, in their order; the same while `changes` is."""
+        return [
+            Standing(name, armed.rule, armed.since + armed.rule.when.after_seconds)
+            for name, armed in self._armed.items()
+            if point in armed.points
+        ]
 
     def has(self, name: str) -> bool:
         """Return whether there is a rule of that name: what it holds back is held until it goes."""

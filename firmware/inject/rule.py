@@ -11,6 +11,7 @@ from firmware.inject.actions import Action, Flip, Set
 from firmware.inject.catalogue import matching
 from firmware.inject.errors import RuleError
 from firmware.inject.names import check_names
+from firmware.inject.numbers import check_numbers
 
 if TYPE_CHECKING:
     from firmware.inject.point import Point
@@ -117,6 +118,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise RuleError(f"{point.name} cannot be selected by {unknown[0]!r}; by {known}")
             _check_field(point, self.action)
             check_names(self.action)
+            check_numbers(self.action)
         address_range(self.where.address)
         _check_when(self.when)
 

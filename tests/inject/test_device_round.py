@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from firmware.abi.control import Nop
 from firmware.abi.registers import RESET_REQUEST, STATUS, DeviceStatus, Phase
+from firmware.abi.status import Status
 from hostdriver.core.results import ZeError, ZeResult
 from hostdriver.testing.pair import DeviceSpec, pair
 from hostdriver.testing.waiting import Stuck
@@ -123,6 +125,47 @@ def test_a_client_resets_a_device_that_hangs() -> None:
     assert DeviceStatus(client.load32(STATUS.offset)).client_lost
     assert p.attach().space()
     p.device.check()
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_rule_that_comes_or_goes_is_no_round_and_the_next_command_is(others: int) -> None:
+    p = DevicePair()
+    faults = faults_in(p)
+    client = p.attach()
+    client.space()
+    p.step()
+    for _ in range(others):
+        faults.add("device.round reset nth=1000")
+    faults.add("device.round lost times=1 name=lost")
+    p.step()
+    faults.add("link.reply drop nth=1000 name=other")
+    p.step()
+    faults.remove("other")
+    p.step()
+    assert faults.hits == []
+    assert [rule.seen for rule in faults.injector.rules()] == [0] * (1 + others)
+    reply = client.call(Nop(request=client.request()))
+    assert reply.status is Status.DEVICE_LOST
+    assert faults.fired == ["device.round"]
+
+
+def test_a_rule_with_a_time_needs_nobody_who_gives_the_device_work() -> None:
+    p = DevicePair()
+    faults = faults_in(p)
+    client = p.attach()
+    faults.add("device.round lost after_seconds=2 device=0")
+    faults.add("device.round lost after_seconds=1 device=1")
+    p.step()
+    (tick,) = p.wakes()
+    assert 0 <= tick - p.now - 2_000_000_000 <= 10_000
+    p.now = tick - 10_000
+    p.step()
+    assert faults.hits == []
+    p.now = tick
+    p.step()
+    assert faults.fired == ["device.round"]
+    assert DeviceStatus(client.load32(STATUS.offset)).client_lost
+    assert p.wakes() == []
 
 
 def test_a_device_that_hangs_is_reset_from_outside() -> None:

@@ -192,6 +192,25 @@ def test_programs_need_no_interrupt_and_bear_a_storm(
     assert works(own)
 
 
+def test_a_rule_waits_for_work_or_for_its_time_and_a_storm_for_nobody(
+    own: EmulatorProcess, faults: Faults
+) -> None:
+    with program(own.path) as running:
+        running.do("allocate", 1 << 16)
+        # The emulator has looked at all of it when it answers.
+        own.audit()
+        faults.add("device.round lost device=0 times=1 name=next", "link.reply drop nth=1000")
+        own.audit()
+        assert [rule.seen for rule in faults.rules().rules] == [0, 0]
+        faults.clear()
+        faults.add("link.interrupt spurious=50 every=0.01 name=storm")
+        wait_for_a_hit(faults)
+        faults.clear(forget=True)
+        faults.add("device.round lost device=0 after_seconds=0.05 times=1")
+        wait_for_a_hit(faults)
+        assert "DEVICE_LOST" in running.do("allocate", 1 << 16)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "rule",
@@ -246,8 +265,9 @@ def test_nothing_is_left_of_programs_that_were_killed_while_they_hung(
 ) -> None:
     assert works(own)
     before = own.audit()
-    (rule,) = faults.add("device.round hang device=0 times=1")
     with program(own.path) as running:
+        assert running.process.hear() == "ready"
+        (rule,) = faults.add("device.round hang device=0 times=1")
         running.process.say('["allocate", 65536]')
         wait_for_a_hit(faults)
         running.process.kill()

@@ -60,12 +60,12 @@ def polls_until_lost(program: Path, emulator: EmulatorProcess, rule: str) -> Non
 def test_a_c_program_that_polls_hears_that_its_device_is_lost(
     own: EmulatorProcess, polling: Path, action: str
 ) -> None:
-    polls_until_lost(polling, own, f"device.round {action} device=0 times=1")
+    polls_until_lost(polling, own, f"device.round {action} device=0 times=1 after_seconds=0.01")
 
 
 def test_so_does_one_with_a_driver_in_a_process_of_its_own(tmp_path: Path, polling: Path) -> None:
     with emulator_process(tmp_path, apart=True) as emulator:
-        polls_until_lost(polling, emulator, "device.round lost times=1")
+        polls_until_lost(polling, emulator, "device.round lost times=1 after_seconds=0.01")
 
 
 def result_of(poll: Callable[[], None]) -> ze.ZeResult | None:
@@ -114,5 +114,5 @@ def test_a_python_program_that_polls_hears_that_its_device_is_lost(
         if what == "emulator":
             own.process.kill()
         else:
-            faults.add("device.round lost times=1")
+            faults.add("device.round lost times=1 after_seconds=0.01")
         assert [ends_lost(poll) for poll in polls] == [True] * len(polls)

@@ -84,6 +84,13 @@ def test_a_table_from_a_file_is_the_same_rule() -> None:
         ("peer.handle set=", "peer.handle has no field ''; it has 'descriptor'"),
         ("command.work set", "missing required field `field`"),
         ("* drop", "does not take 'drop'"),
+        ("link.doorbell delay=-1", "seconds -1, expected 0 to 1e+09"),
+        ("link.doorbell delay=inf", "seconds inf, expected 0 to 1e+09"),
+        ("link.interrupt spurious=1000000000", "count 1e+09, expected 0 to 10000"),
+        ("link.interrupt spurious every=1e-9", "every 1e-09, expected 0.001 seconds or more"),
+        ("memory.access retire nth=1e3", "nth=1e3: expected a whole number"),
+        ("command.work bad_length=-1", "size -1, expected 0 to 0xffffffffffffffff"),
+        ("mmu.entry flip=0", "bits 0, expected 1 to 512"),
     ],
 )
 def test_what_cannot_be_carried_out_is_told(line: str, told: str) -> None:

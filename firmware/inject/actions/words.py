@@ -19,8 +19,13 @@ class Spurious(Action, frozen=True, kw_only=True):
 
     WORD: ClassVar[str] = "spurious"
     MAIN: ClassVar[str] = "count"
-    TEXT: ClassVar[str] = "this many signals come without a reason; many are a storm"
+    TEXT: ClassVar[str] = (
+        "this many signals come without a reason behind each that has one; many are a storm; with"
+        " `every` they come by themselves as well, each so many seconds"
+    )
     count: int = 1
+    every: float = 0.0
+    """Seconds; 0: they never come by themselves."""
 
 
 class Stale(Action, frozen=True, kw_only=True):

@@ -53,7 +53,8 @@ POINTS: Final = (
         "device.round",
         Layer.DEVICE,
         Side.DEVICE,
-        "the device begins a round of work for its clients",
+        "the device begins a round of work for its clients; a rule with `after_seconds` makes one"
+        " when its time has come, others wait until there is work",
         (Reset, Wedge, Remove, DeviceLost, Hang),
         Reset(),
         ("device",),

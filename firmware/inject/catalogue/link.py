@@ -35,7 +35,7 @@ POINTS: Final = (
         Layer.LINK,
         Side.DEVICE,
         "the device interrupts a client, or wakes who waits on a word; who sleeps looks again"
-        " within a tenth of a second all the same",
+        " within a tenth of a second all the same; `spurious` with `every` waits for no other",
         (Drop, Delay, Spurious),
         Drop(),
         _SELECTORS,
