@@ -135,6 +135,16 @@ class Device:
         """
         return self.rounds.watch(looks)
 
+    def doorbells(self) -> list[tuple[memoryview, bytes]] | None:
+        """Return the doorbell words of each client, and what stood there when they were taken.
+
+        Whoever polls may compare them by itself instead of asking `watch`: before they change, only
+        time, a finished chunk or another call gives the device something to do. None: now `watch`
+        has to be asked.
+        """
+        # What came in front of the rounds may have reasons of its own.
+        return self._pump.doorbells() if self.rounds is self._pump else None
+
     def boot(self, image: bytes, now: int) -> BootRefused | None:
         """Boot a firmware image; return why it was refused, or None.
 

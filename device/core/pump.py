@@ -83,6 +83,18 @@ class Pump:
                     return True
         return False
 
+    def doorbells(self) -> list[tuple[memoryview, bytes]] | None:
+        """Return the doorbell words of each client, and what stood there when they were taken.
+
+        None: something else than a doorbell may give the device something to do.
+        """
+        clients = self._clients.values()
+        if self.dirty or self._scheduler.has_work or self._scheduler.waits:
+            return None
+        if any(client.control.active or client.rung for client in clients):
+            return None
+        return [(client.doorbells.view, client.doorbells.seen) for client in clients]
+
     def work(self, now: int) -> list[Effect]:
         """Look at the doorbells, answer control commands, give each queue in line one turn."""
         if self.asleep:

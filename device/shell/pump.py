@@ -16,6 +16,7 @@ import trio
 from device.core.effects import Disconnect, Halted, Notify, RunChunk, WakeAt, WakeSlot
 from device.core.errors import InternalError
 from device.shell.deadlines import Deadlines
+from device.shell.lookout import Lookout
 from device.shell.poller import Poller
 from device.shell.pump_statistics import PumpStatistics
 from device.shell.roster import Roster
@@ -23,7 +24,6 @@ from device.shell.slots import wake_slots
 from device.shell.spinner import Spinner
 from firmware.link.bells import EventfdBell
 from firmware.link.sleep import may_sleep
-from firmware.link.waiting import SPIN_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 BREATH_SECONDS: Final = 1e-3
 """Longest time in which other tasks, deaths and finished chunks are not looked at."""
-LOOKS: Final = 16
-"""Looks at the doorbells between two at the time, shared among the clients: a few microseconds."""
 SCRUB_BYTES: Final = 1 << 20
 """Bytes of former owners that are zeroed at a time before the pump sleeps (about 0.1 ms)."""
 
@@ -59,9 +57,8 @@ class Pump:
         "_dozes",
         "_emptied",
         "_fell_asleep",
-        "_may_spin",
+        "_lookout",
         "_nudge",
-        "_programs",
         "_roster",
         "_sleeps",
         "_spinner",
@@ -90,7 +87,7 @@ class Pump:
         self._nudge = EventfdBell()
         self.poller.on_readable(self._nudge.fileno(), self._nudged)
         self._roster = Roster(self.poller, self._ring, self.detach)
-        self._programs: ProgramHost | None = None
+        self._lookout = Lookout(self._devices)
         self._spinner = Spinner(may_spin=may_spin)
         self._deadlines = Deadlines(clock, len(self._devices))
         self._turns = 0
@@ -114,6 +111,7 @@ class Pump:
             OSError: no memory to watch it; it is not attached.
         """
         attached = self._roster.add(device_index, client_id, connection)
+        self._lookout.prepare()
         # Nobody asked this client to ring: the pump looks at its rings before it sleeps again.
         self._nudge.ring()
         self.first_attached.set()
@@ -133,7 +131,7 @@ class Pump:
 
     def serve_programs(self, host: ProgramHost) -> None:
         """Carry on the drivers of C programs between the turns of the devices."""
-        self._programs = host
+        self._lookout.programs = host
 
     def detach(self, attached: Attached) -> None:
         """End a client's session: the device takes back all it owned, the link is closed."""
@@ -194,15 +192,17 @@ class Pump:
                 self._turns += 1
                 self._carry_out(index, device.work(self._clock()))
                 busy = True
-        if self._programs is not None and self._programs.poll():
-            busy = True
-        return busy
+        programs = self._lookout.programs
+        return (programs is not None and programs.poll()) or busy
 
     def _ring(self, attached: Attached) -> None:
         self._devices[attached.device_index].ring(attached.client_id)
 
     def _carry_out(self, index: int, effects: list[Effect]) -> None:
         """Do what a device asks for; clients are told before anything else happens to them."""
+        if len(effects) == 1 and isinstance(effects[0], Notify):
+            self._tell(index, effects[0].client_id, [effects[0]])
+            return
         notices: dict[int, list[Notify]] = {}
         slots: list[WakeSlot] = []
         others: list[RunChunk | WakeAt | Disconnect | Halted] = []
@@ -215,11 +215,14 @@ class Pump:
                 others.append(effect)
         wake_slots(slots)
         for client_id, told in notices.items():
-            attached = self._roster.find(index, client_id)
-            if attached is not None and attached.notifier.notify(told):
-                self._devices[index].note_interrupt(client_id)
+            self._tell(index, client_id, told)
         for other in others:
             self._do(index, other)
+
+    def _tell(self, index: int, client_id: int, told: list[Notify]) -> None:
+        attached = self._roster.find(index, client_id)
+        if attached is not None and attached.notifier.notify(told):
+            self._devices[index].note_interrupt(client_id)
 
     def _do(self, index: int, effect: RunChunk | WakeAt | Disconnect | Halted) -> None:
         match effect:
@@ -244,18 +247,14 @@ class Pump:
                 self._devices[finished.device_index].chunk_done(finished.chunk, self._clock())
 
     def _spin(self) -> bool:
-        """Poll the doorbells for a moment; return whether there was something to do."""
+        """Poll for a moment; return whether there was something to do."""
         # Copies in flight need the interpreter: a spinning pump would take half of it from them.
         if not self._spinner.wants() or self._workers.in_flight or not len(self._roster):
             return False
         self._spins += 1
-        clock, turn = time.perf_counter, self._turn
-        looks = max(1, LOOKS // len(self._roster))
-        end = clock() + SPIN_SECONDS
-        while clock() < end:
-            if turn(looks):
-                self._spinner.paid()
-                return True
+        if self._lookout.spin(self._turn, len(self._roster), self._deadlines.seconds_left()):
+            self._spinner.paid()
+            return True
         self._spinner.failed()
         return False
 
@@ -290,11 +289,11 @@ class Pump:
         """Let every device ask its clients to ring; its next work takes that back."""
         for device in self._devices:
             device.prepare_sleep()
-        if self._programs is not None:
-            self._programs.set_asleep(asleep=True)
+        if self._lookout.programs is not None:
+            self._lookout.programs.set_asleep(asleep=True)
 
     def _has_work(self) -> bool:
         """Return whether a device has something to do; looks at every doorbell word."""
-        if self._programs is not None and self._programs.has_work():
-            return True
-        return any(device.has_work for device in self._devices)
+        programs = self._lookout.programs
+        busy = programs is not None and programs.has_work()
+        return busy or any(device.has_work for device in self._devices)

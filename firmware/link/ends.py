@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
+from firmware.link.compiled import compiled_already
 from firmware.link.errors import ContractError
 from firmware.link.layout import check_superblock
 from firmware.link.notify import Doorbells, Notifier
@@ -43,7 +44,9 @@ class DeviceEnd:
 
     def notifier(self, *, event_index: bool = True) -> Notifier:
         """Return what tells the client of stores; see `Notifier` for one without event indices."""
-        return Notifier(self.segment, self.interrupt, event_index=event_index)
+        module = compiled_already()
+        teller = None if module is None else module.Teller
+        return Notifier(self.segment, self.interrupt, event_index=event_index, teller=teller)
 
     def close(self) -> None:
         """Close everything; a second call does nothing."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from firmware.abi.segment import Superblock
     from firmware.link.bells import Bell
-    from firmware.link.compiled import MakeRinger
+    from firmware.link.compiled import MakeRinger, MakeTeller
     from firmware.link.segment import Segment
     from firmware.link.words import Words
 
@@ -74,6 +74,18 @@ class Notice(Protocol):
         ...
 
 
+class Tell(Protocol):
+    """Tells a client of stores."""
+
+    def __call__(self, notices: Iterable[Notice], /) -> bool:
+        """Tell the client of stores that were all made before this call.
+
+        Returns:
+            Whether the interrupt bell was rung.
+        """
+        ...
+
+
 @final
 class Notifier:
     """The device's way to tell one client: interrupt bell and futexes.
@@ -81,7 +93,7 @@ class Notifier:
     Owner: the shell, one for each client. It holds no state that a reset would change.
     """
 
-    __slots__ = ("_always", "_bell", "_fence", "_segment", "_u32", "_wake")
+    __slots__ = ("_always", "_bell", "_fence", "_segment", "_u32", "_wake", "notify")
 
     def __init__(
         self,
@@ -89,6 +101,7 @@ class Notifier:
         bell: Bell,
         *,
         event_index: bool = True,
+        teller: MakeTeller | None = None,
         wake: Callable[[int], int] = futex_wake,
         fence: Callable[[], None] = fence,
     ) -> None:
@@ -99,8 +112,9 @@ class Notifier:
             bell: its interrupt.
             event_index: whether the client agreed on the feature; one that did not never stores
                 an event index and is told of everything.
-            wake: what tests replace.
-            fence: what tests replace.
+            teller: the compiled part that tells clients; None: Python does.
+            wake: what tests replace where Python does, as they do `fence`.
+            fence: see `wake`.
         """
         self._fence = fence
         self._always = not event_index
@@ -108,13 +122,13 @@ class Notifier:
         self._u32 = segment.words.u32
         self._bell = bell
         self._wake = wake
+        self.notify: Tell = self._notify
+        """Tells the client of stores."""
+        if teller is not None:
+            self.notify = teller(segment.words.u8, bell.ring, self._always).notify
 
-    def notify(self, notices: Iterable[Notice]) -> bool:
-        """Tell the client of stores that were all made before this call.
-
-        Returns:
-            Whether the interrupt bell was rung.
-        """
+    def _notify(self, notices: Iterable[Notice], /) -> bool:
+        """Tell the client (see `Tell`)."""
         self._fence()
         u32 = self._u32
         ring = self._always

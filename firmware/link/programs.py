@@ -79,6 +79,13 @@ class ProgramHost(Protocol):
         """Return whether `poll` would do something."""
         ...
 
+    def posted(self) -> list[tuple[memoryview, bytes]] | None:
+        """Return the words that programs post by, and what stood there when they were taken.
+
+        Before they change `poll` would do nothing. None: now it has to be asked.
+        """
+        ...
+
     def set_asleep(self, *, asleep: bool) -> None:
         """Say whether programs have to ring."""
         ...

@@ -39,16 +39,18 @@ _LOG: Final = logging.getLogger(__name__)
 class Program:
     """One program: its session and what watches it."""
 
-    __slots__ = ("bell", "devices", "peer", "session")
+    __slots__ = ("bell", "devices", "peer", "session", "slots")
 
     def __init__(
         self,
         session: Session,
+        slots: Slots,
         devices: Sequence[ProgramDevice],
         bell: EventfdBell,
         peer: ProcessPeer,
     ) -> None:
         self.session = session
+        self.slots = slots
         self.devices = tuple(devices)
         self.bell = bell
         self.peer = peer
@@ -131,7 +133,7 @@ class Programs:
                     watch=watch,
                 )
                 session.watch_as_wanted()
-                program = Program(session, devices, bell, peer)
+                program = Program(session, slots, devices, bell, peer)
                 self._watch(program, undo)
                 welcome = agreement.welcome(CHANNEL_SIZE, 0)
                 numbers = (theirs[0], bell.fileno(), *theirs[1:])
@@ -168,6 +170,12 @@ class Programs:
     def has_work(self) -> bool:
         """Return whether `poll` would do something."""
         return any(program.session.has_work() for program in self._programs)
+
+    def posted(self) -> list[tuple[memoryview, bytes]] | None:
+        """Return the words that programs post by, and what stood there when they were taken."""
+        if self._asleep or self.is_busy:
+            return None
+        return [program.slots.posted for program in self._programs]
 
     def set_asleep(self, *, asleep: bool) -> None:
         """Say whether programs have to ring."""

@@ -87,6 +87,11 @@ class Slots:
         self._posted = segment.words.u8[_POSTED : _POSTED + 4 * CHANNEL_SLOTS]
         self._seen = self._posted.tobytes()
 
+    @property
+    def posted(self) -> tuple[memoryview, bytes]:
+        """The posted words, and what stood there when `take` looked last."""
+        return self._posted, self._seen
+
     def has_work(self) -> bool:
         """Return whether a slot was posted that `take` has not given out."""
         return self._posted.tobytes() != self._seen

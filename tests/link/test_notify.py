@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,25 +14,32 @@ from firmware.abi.registers import DEVICE_ASLEEP
 from firmware.abi.rings import TAIL_EVENT, U32_MASK, needs_notify
 from firmware.link.bells import CallBell
 from firmware.link.compiled import compiled
+from firmware.link.linux import futex_wait
 from firmware.link.notify import Doorbells, Notifier
 from firmware.link.ringshape import format_ring
 from firmware.link.segment import Segment
 from firmware.link.sleep import may_sleep
+from firmware.link.waiting import FutexWaiter, WordWait
 from tests.harness.link_conformance import Stored
 from tests.harness.link_pairs import PLAN
 from tests.link.test_layout import BLOCK
 
 if TYPE_CHECKING:
-    from firmware.link.compiled import MakeRinger
+    from firmware.link.compiled import MakeRinger, MakeTeller
 
 WORD, SLEEPERS, EVENT = 0x100, 0x104, 0x108
 RING = PLAN.ring_pool_offset
 MODULE = compiled()
 RINGER = None if MODULE is None else MODULE.Ringer
+TELLER = None if MODULE is None else MODULE.Teller
 compiled_only = pytest.mark.skipif(RINGER is None, reason="nothing can be compiled here")
 ringers = pytest.mark.parametrize(
     "ringer",
     [pytest.param(RINGER, marks=compiled_only, id="compiled"), pytest.param(None, id="plain")],
+)
+tellers = pytest.mark.parametrize(
+    "teller",
+    [pytest.param(TELLER, marks=compiled_only, id="compiled"), pytest.param(None, id="plain")],
 )
 
 
@@ -236,3 +245,93 @@ def test_words_outside_of_the_segment_are_not_rung(
 ) -> None:
     with pytest.raises(ValueError, match="no word at 0x"):
         doorbells_of(recorder, RINGER).ring(doorbell, ring, 0, 1)
+
+
+# Telling, compiled or not
+
+
+def notifier_of(recorder: Recorder, teller: MakeTeller | None, *, always: bool = False) -> Notifier:
+    return Notifier(recorder.segment, recorder.bell, event_index=not always, teller=teller)
+
+
+@tellers
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize(
+    ("event", "old", "new"),
+    [(0, 0, 3), (2, 0, 3), (3, 0, 3), (U32_MASK, 0, 3), (U32_MASK, U32_MASK, 1), (5, 5, 5)],
+)
+def test_who_tells_follows_the_rule_of_the_event_index(
+    recorder: Recorder, teller: MakeTeller | None, force: bool, event: int, old: int, new: int
+) -> None:
+    recorder.segment.words.store32(EVENT, event)
+
+    rang = notifier_of(recorder, teller).notify(
+        [Stored(WORD, SLEEPERS), Stored(WORD, SLEEPERS, EVENT, old, new, force)]
+    )
+
+    assert rang == (force or needs_notify(event, new, old))
+    assert recorder.trace == ["ring"] * rang
+
+
+@tellers
+def test_a_client_that_agreed_on_no_event_index_hears_all(
+    recorder: Recorder, teller: MakeTeller | None
+) -> None:
+    assert notifier_of(recorder, teller, always=True).notify([Stored(WORD, SLEEPERS)])
+
+    assert recorder.trace == ["ring"]
+
+
+@tellers
+def test_those_who_sleep_on_each_word_are_woken(
+    recorder: Recorder, teller: MakeTeller | None
+) -> None:
+    words = recorder.segment.words
+    notifier = notifier_of(recorder, teller)
+    waits = [WordWait(at, 1, at + 8) for at in (0x200, 0x240)]
+    waiter = FutexWaiter(recorder.segment, lambda: None, sleep=patiently)
+    threads = [threading.Thread(target=waiter.wait, args=(wait,)) for wait in waits]
+    for thread in threads:
+        thread.start()
+    for wait in waits:
+        while not words.load32(wait.sleepers):
+            os.sched_yield()
+        words.store64(wait.word, 1)
+
+    assert not notifier.notify([Stored(wait.word, wait.sleepers) for wait in waits])
+
+    for thread in threads:
+        thread.join()
+    assert recorder.trace == []
+
+
+def patiently(address: int, expected: int, _: float) -> bool:
+    """Sleep until somebody wakes us: a wake-up that is lost is not found by a nap's end."""
+    return futex_wait(address, expected, 3600.0)
+
+
+@tellers
+def test_an_error_of_the_interrupt_is_told(recorder: Recorder, teller: MakeTeller | None) -> None:
+    def fail() -> None:
+        raise OSError("no interrupt")
+
+    notifier = Notifier(recorder.segment, CallBell(fail), teller=teller)
+
+    with pytest.raises(OSError, match="no interrupt"):
+        notifier.notify([Stored(WORD, SLEEPERS, force=True)])
+
+
+@compiled_only
+@pytest.mark.parametrize(
+    "stored",
+    [Stored(PLAN.size, SLEEPERS), Stored(WORD, PLAN.size), Stored(WORD, SLEEPERS, PLAN.size)],
+)
+def test_words_outside_of_the_segment_are_not_told_of(recorder: Recorder, stored: Stored) -> None:
+    with pytest.raises(ValueError, match="no word at 0x"):
+        notifier_of(recorder, TELLER).notify([stored])
+
+
+@compiled_only
+def test_what_is_no_notice_is_refused(recorder: Recorder) -> None:
+    with pytest.raises(AttributeError, match="word"):
+        notifier_of(recorder, TELLER).notify([object()])  # type: ignore[list-item]

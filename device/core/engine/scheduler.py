@@ -89,13 +89,13 @@ class Scheduler:
     @property
     def has_work(self) -> bool:
         """Whether another call of `work` is useful now; looks at fences that queues wait for."""
-        if self._line:
-            return True
         # Most of the time nobody waits for anything, and a device that polls asks all the time.
-        fences, engines = self.fences, self._engines
-        if not (engines.line or fences.waits or fences.released):
-            return False
-        return engines.can_grant or fences.poll()
+        return bool(self._line) or (self.waits and (self._engines.can_grant or self.fences.poll()))
+
+    @property
+    def waits(self) -> bool:
+        """Whether queues wait for an engine or a fence, or were released by one."""
+        return bool(self._engines.line or self.fences.waits or self.fences.released)
 
     def add(self, queue: WorkQueue) -> None:
         """Take over a queue; it runs from its first doorbell (`kick`) on.

@@ -1,4 +1,4 @@
-/* Telling the other side of a link: the compiled half of `firmware.link.notify`, which says why the
+/* Telling a device: the compiled half of `firmware.link.notify.Doorbells`, which says why the
  * stores, the fence and the loads stand in this order. */
 #include "link.h"
 
@@ -29,9 +29,7 @@ static int store_doorbell(const Ringer *self, const Py_buffer *view, const unsig
     /* After the tail and the doorbell word are stored, before the device's words are loaded. */
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     wanted = __atomic_load_n(event, __ATOMIC_RELAXED);
-    /* As `firmware.abi.rings.needs_notify`: the index was passed by this step. */
-    return self->always || __atomic_load_n(asleep, __ATOMIC_RELAXED) ||
-           new - wanted - 1 < new - old;
+    return self->always || __atomic_load_n(asleep, __ATOMIC_RELAXED) || passes(wanted, new, old);
 }
 
 static PyObject *ringer_ring(Ringer *self, PyObject *const *arguments, Py_ssize_t count)

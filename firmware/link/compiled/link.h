@@ -49,6 +49,13 @@ static inline void relax(void)
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
+/* Whether an index that went from `old` to `next` passed the event index of the peer: the rule of
+ * `firmware.abi.rings.needs_notify`. */
+static inline bool passes(uint32_t event, uint32_t next, uint32_t old)
+{
+    return next - event - 1 < next - old;
+}
+
 uint64_t value_of(const struct wait *wait);
 bool is_reached(const struct wait *wait);
 /* Whether it ended, reached or not; a word that was reached counts more than a status. */
@@ -70,5 +77,7 @@ bool add_type(PyObject *module, const char *name, PyType_Spec *spec);
 bool add_slots(PyObject *module);
 bool add_waiters(PyObject *module);
 bool add_bells(PyObject *module);
+bool add_notices(PyObject *module);
+bool add_look(PyObject *module);
 
 #endif

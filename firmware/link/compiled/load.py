@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 from firmware.link.compiled.build import NAME, VARIABLE, BuildError, build, module_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from firmware.link.notify import Notice
     from firmware.link.waiting import WordWait
 
 
@@ -144,12 +145,53 @@ class CompiledRinger(Protocol):
         ...
 
 
+class MakeTeller(Protocol):
+    """The class of what tells clients of stores."""
+
+    def __call__(
+        self,
+        memory: memoryview,
+        bell: Callable[[], None],
+        always: bool,  # noqa: FBT001 - by place, as all arguments of compiled classes
+        /,
+    ) -> CompiledTeller:
+        """Make one for a segment.
+
+        Args:
+            memory: the segment; it is asked for at each call, and raises once it was given up.
+            bell: rings the client's interrupt.
+            always: whether it rings each time.
+        """
+        ...
+
+
+class CompiledTeller(Protocol):
+    """Tells a client of stores (see `firmware.link.notify.Notifier`)."""
+
+    def notify(self, notices: Iterable[Notice], /) -> bool:
+        """Tell of stores that were all made before; return whether the interrupt was rung."""
+        ...
+
+
+class Look(Protocol):
+    """Looks at memory that others store to."""
+
+    def __call__(self, pages: list[tuple[memoryview, bytes]], nanoseconds: int, /) -> bool:
+        """Return whether any memory holds other bytes than those beside it, within so long.
+
+        It keeps the interpreter's lock for 10 us and gives it up for the rest.
+        """
+        ...
+
+
 class Compiled(Protocol):
     """The module."""
 
     Slot: MakeSlot
     Waiter: MakeWaiter
     Ringer: MakeRinger
+    Teller: MakeTeller
+    look: Look
 
 
 def compiled() -> Compiled | None:

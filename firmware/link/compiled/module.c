@@ -20,7 +20,8 @@ PyMODINIT_FUNC PyInit_emuzero_link(void)
 
     if (module == NULL)
         return NULL;
-    if (add_slots(module) && add_waiters(module) && add_bells(module))
+    if (add_slots(module) && add_waiters(module) && add_bells(module) &&
+        add_notices(module) && add_look(module))
         return module;
     Py_DECREF(module);
     return NULL;
