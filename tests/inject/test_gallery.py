@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hostdriver.clib.build import COMPILERS, SOURCES, stand_ins
+from scripts.sweeps.programs import compile_exchange
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "faults-gallery.md").read_text(encoding="utf-8")
@@ -23,19 +23,7 @@ STATUS = {"kill": 137, "interval=20": 0}
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the program, compiled against our declarations."""
-    made = tmp_path_factory.mktemp("gallery")
-    (made / "ze_api.h").write_text('#include "level_zero.h"\n')
-    libraries = stand_ins()
-    subprocess.run(
-        [
-            *(COMPILERS[0], "-std=gnu11", "-Wall", "-Wextra", "-Wno-missing-field-initializers"),
-            *("-I", str(made), "-I", str(SOURCES / "generated"), "-o", str(made / "exchange")),
-            str(ROOT / "docs" / "examples" / "faults" / "exchange.c"),
-            *(f"-L{libraries}", "-l:libze_loader.so.1", f"-Wl,-rpath,{libraries}"),
-        ],
-        check=True,
-    )
-    return made
+    return compile_exchange(tmp_path_factory.mktemp("gallery")).parent
 
 
 def test_the_page_has_at_least_ten_recipes() -> None:

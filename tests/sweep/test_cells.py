@@ -22,14 +22,21 @@ def _coverage(**reached: int) -> Coverage:
         (3, 5, [1, 2, 3]),
         (10, 1, [1]),
         (10, 2, [1, 10]),
-        (10, 4, [1, 4, 7, 10]),
-        (1000, 3, [1, 500, 1000]),
     ],
 )
-def test_sites_are_all_or_spread_with_first_and_last(
-    count: int, most: int, sites: list[int]
-) -> None:
-    assert list(spread(count, most)) == sites
+def test_sites_are_all_or_the_first_and_the_last(count: int, most: int, sites: list[int]) -> None:
+    assert list(spread(count, most, 0, "p")) == sites
+
+
+@pytest.mark.parametrize(("count", "most"), [(4, 3), (10, 4), (1000, 3), (1000, 12), (7, 6)])
+def test_sites_between_are_drawn_by_the_seed_one_from_each_part(count: int, most: int) -> None:
+    drawn = [list(spread(count, most, seed, "p")) for seed in range(400)]
+    for sites in drawn:
+        assert (sites[0], sites[-1], len(set(sites))) == (1, count, most)
+        assert sites == sorted(sites)
+    assert drawn == [list(spread(count, most, seed, "p")) for seed in range(400)]
+    if count < 20:
+        assert {site for sites in drawn for site in sites} == set(range(1, count + 1))
 
 
 def test_each_site_of_each_point_of_a_rule_is_a_cell() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from firmware.inject import Rule, When, Where, line_of, points
+from firmware.inject.chance import draw
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,7 +39,11 @@ def default_rules() -> tuple[Rule, ...]:
 
 
 def plan(
-    rules: Sequence[Rule], coverage: Coverage, drivers: Sequence[DriverRow] = (), most: int = 0
+    rules: Sequence[Rule],
+    coverage: Coverage,
+    drivers: Sequence[DriverRow] = (),
+    most: int = 0,
+    seed: int = 0,
 ) -> tuple[Cell, ...]:
     """Return the cells for rules, as often as their points were reached.
 
@@ -49,8 +54,8 @@ def plan(
         rules: what fails; their triggers are replaced by the number of the site.
         coverage: of a run in which everything was counted.
         drivers: what of it each driver in a process of its own reached.
-        most: cells of one rule, point and process, spread evenly, the first and the last among
-            them; 0: all.
+        most: cells of one rule, point and process, the first and the last among them; 0: all.
+        seed: of the choice between the first and the last.
     """
     reached = {point.point: point.reached for point in coverage.points}
     return tuple(
@@ -58,7 +63,7 @@ def plan(
         for rule in rules
         for point in rule.points
         for part in _parts(rule.where, point.name, reached.get(point.name, 0), drivers)
-        for nth in spread(part.reached, most)
+        for nth in spread(part.reached, most, seed, point.name)
     )
 
 
@@ -97,15 +102,22 @@ def _glob_of(name: str) -> str:
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
 
 
-def spread(count: int, most: int) -> Iterator[int]:
-    """Yield 1 to `count`, or `most` of them as far apart as they can be."""
+def spread(count: int, most: int, seed: int, name: str) -> Iterator[int]:
+    """Yield 1 to `count`, or `most` of them.
+
+    These are the first, the last, and between them one from each of as many equal parts, which
+    seed and name draw: other seeds try other sites.
+    """
     if most <= 0 or count <= most:
         yield from range(1, count + 1)
-    elif most == 1:
-        yield 1
-    else:
-        for step in range(most):
-            yield 1 + step * (count - 1) // (most - 1)
+        return
+    yield 1
+    parts = most - 2
+    for part in range(parts):
+        start, end = (2 + edge * (count - 2) // parts for edge in (part, part + 1))
+        yield start + int(draw(seed, name, part) * (end - start))
+    if most > 1:
+        yield count
 
 
 def _cell(rule: Rule, point: str, where: Where, nth: int) -> Cell:

@@ -67,9 +67,11 @@ Exit codes:
     "--most",
     type=click.IntRange(0),
     default=0,
-    help="Runs of one point, spread over its sites; 0, the default: one for each site.",
+    help="Runs of one point: its first site, its last, some between; 0, the default: all sites.",
 )
-@click.option("--seed", type=int, default=0, help="Seed of what rules leave to chance.")
+@click.option(
+    "--seed", type=int, default=0, help="Seed of what rules leave to chance, and of --most."
+)
 @click.option(
     "--timeout",
     type=click.FloatRange(0.1),

@@ -48,7 +48,10 @@ def survey(setting: Setting, question: Question, rules: Sequence[Rule]) -> Headi
         raise CommandError(f"without any fault the emulator still holds {', '.join(remains)}")
     return Heading(
         question=question,
-        cells=[cell.line for cell in plan(rules, first.coverage, first.drivers, question.most)],
+        cells=[
+            cell.line
+            for cell in plan(rules, first.coverage, first.drivers, question.most, question.seed)
+        ],
         good=good,
         compares_output=first.trial.output == second.trial.output,
         reached={point.point: point.reached for point in first.coverage.points if point.reached},
