@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hostdriver.api.command_structures import CommandListDesc, CommandQueueDesc
     from hostdriver.api.context import Context
     from hostdriver.api.device import Device
+    from hostdriver.api.driver import Driver
 
 
 class ListQueries(NotOffered):
@@ -33,6 +34,11 @@ class ListQueries(NotOffered):
         self._desc = desc
         self.target = target
         """What the driver knows of it; for this package."""
+
+    @property
+    def driver(self) -> Driver:
+        """The driver behind it; for this package."""
+        return self._driver
 
     def get_device_handle(self) -> Device:
         """Return the device of the list."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hostdriver.api.command_list_handle import CommandList
     from hostdriver.api.command_structures import CommandQueueDesc
     from hostdriver.api.context import Context
+    from hostdriver.api.driver import Driver
     from hostdriver.core.commandlists_sync import SyncPoint
     from hostdriver.core.commandqueues_stream import Stream
 
@@ -43,6 +44,11 @@ class CommandQueue:
         self._desc = desc
         self.stream = stream
         """What the driver knows of it; for this package."""
+
+    @property
+    def driver(self) -> Driver:
+        """The driver behind it; for this package."""
+        return self._driver
 
     def __repr__(self) -> str:
         return f"<CommandQueue: {self.stream.name}>"

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from hostdriver.core.query_enums import ApiVersion
     from hostdriver.core.questions import Operation, ResultT
     from hostdriver.core.state import DriverState
+    from hostdriver.runtime.runner import Runner
 
 _DEFAULT_CONTEXT = ContextDesc()
 
@@ -91,6 +92,11 @@ class Driver:
             if device.index == index:
                 return device
         raise self.noted(invalid_argument(f"{MASK_VARIABLE} hides device {index}"))
+
+    @property
+    def runner(self) -> Runner | None:
+        """What answers for this process, None before a child's first call; for this package."""
+        return self._process.runner
 
     def get_api_version(self) -> ApiVersion:
         """Return the version of the interface that the driver implements."""

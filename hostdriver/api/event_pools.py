@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from hostdriver.api.context import Context
     from hostdriver.api.device import Device
+    from hostdriver.api.driver import Driver
     from hostdriver.api.event_structures import EventPoolDesc
     from hostdriver.core.events import Event as EventRecord
     from hostdriver.core.state import DriverState
@@ -39,6 +40,11 @@ class EventPool:
         self._context = context
         self.record = record
         """What the driver knows of it; for this package."""
+
+    @property
+    def driver(self) -> Driver:
+        """The driver behind it; for this package."""
+        return self._context.driver
 
     def __enter__(self) -> Self:
         return self

@@ -14,6 +14,7 @@ from hostdriver.core.timeouts import INFINITE, timeout_left
 if TYPE_CHECKING:
     from hostdriver.api.context import Context
     from hostdriver.api.device import Device
+    from hostdriver.api.driver import Driver
     from hostdriver.api.event_pools import EventPool
     from hostdriver.api.event_structures import EventCounterBasedDesc, EventDesc
     from hostdriver.core.counters import Counter
@@ -46,6 +47,11 @@ class EventBase:
         self._device = device
         self.record = record
         """What the driver knows of it; for this package."""
+
+    @property
+    def driver(self) -> Driver:
+        """The driver behind it; for this package."""
+        return self._context.driver
 
     def __repr__(self) -> str:
         return f"<Event: {self.record.name}>"

@@ -15,6 +15,7 @@ from hostdriver.core.work_enums import FenceFlags
 
 if TYPE_CHECKING:
     from hostdriver.api.context import Context
+    from hostdriver.api.driver import Driver
     from hostdriver.api.event_structures import FenceDesc
     from hostdriver.core.state import DriverState
 
@@ -29,6 +30,11 @@ class Fence:
         self._context = context
         self.record = record
         """What the driver knows of it; for this package."""
+
+    @property
+    def driver(self) -> Driver:
+        """The driver behind it; for this package."""
+        return self._context.driver
 
     def __repr__(self) -> str:
         return f"<Fence: {self.record.name}>"

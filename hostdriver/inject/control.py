@@ -18,7 +18,8 @@ from firmware.link.errors import LinkError
 from firmware.link.errors import Refused as Unwelcome
 from firmware.link.lines import Lines
 from firmware.link.peer import ProcessPeer
-from hostdriver.inject.messages import Follow, Hits, Refused, Report, encode
+from hostdriver.inject.halting import Halting
+from hostdriver.inject.messages import Follow, Halt, Hits, Refused, Report, encode
 
 if TYPE_CHECKING:
     from firmware.link.handshake import Agreement
@@ -52,8 +53,8 @@ class Talker:
         self.peer = peer
         self.lines = Lines(socket, waits=False)
         self.mask = _LISTENING
-        self.waits_for: Hits | Follow | None = None
-        """What is answered later, when there is a hit, or the rules have changed."""
+        self.waits_for: Hits | Follow | Halt | None = None
+        """What is answered later: when there is a hit, the rules have changed, or it goes on."""
         self.follows = False
         """Whether it is a driver that reports."""
 
@@ -66,7 +67,7 @@ class Control:
     rules that it holds go with it.
     """
 
-    __slots__ = ("_bell", "_devices", "_epoll", "_talkers", "desk")
+    __slots__ = ("_bell", "_devices", "_epoll", "_halting", "_talkers", "desk")
 
     def __init__(self, devices: LocalDevices, desk: Desk) -> None:
         """Serve a desk; `devices` watch a descriptor in the pump.
@@ -79,6 +80,7 @@ class Control:
         self._talkers: dict[int, Talker] = {}
         self._epoll = select.epoll()
         self._bell = EventfdBell()
+        self._halting = Halting(devices, desk.injector, self._bell.ring)
         self._epoll.register(self._bell.fileno(), select.EPOLLIN)
         devices.watch(self._epoll.fileno(), self.dispatch)
         desk.on_hit = self._hear_of_hit
@@ -132,6 +134,7 @@ class Control:
         """End all connections, and remove all rules; a second call does nothing."""
         if self._epoll.closed:
             return
+        self._halting.close()
         for talker in tuple(self._talkers.values()):
             self._end(talker)
         self.desk.close()
@@ -173,8 +176,13 @@ class Control:
         self._watch(talker, is_free=is_free)
 
     def _is_due(self, talker: Talker, request: Request) -> bool:
-        """Return whether a request is answered now; else it waits for a hit or a change."""
+        """Return whether a request is answered now; else it waits for what `Talker` says."""
         talker.waits_for = None
+        if isinstance(request, Halt) and not self._halting.is_over(
+            talker, request, talker.peer.pid
+        ):
+            talker.waits_for = request
+            return False
         if isinstance(request, Follow) and request.after >= self.desk.generation:
             talker.waits_for = request
             return False
@@ -211,6 +219,11 @@ class Control:
                 request = self.desk.decode(line)
                 if isinstance(request, Refused):
                     continue
+                if isinstance(request, Halt):
+                    # It is stopped when it is served next.
+                    talker.waits_for = request
+                    self._bell.ring()
+                    return
                 answer = self.desk.answer(request, talker, talker.peer.pid)
                 if answers and answer is not None:
                     talker.lines.push(encode(answer))
@@ -239,5 +252,6 @@ class Control:
             del self._talkers[number]
             self._epoll.unregister(number)
         self._hear_out(talker, answers=False)
+        self._halting.forget(talker)
         talker.peer.close()
         self.desk.leave(talker)

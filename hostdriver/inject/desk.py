@@ -23,6 +23,7 @@ from hostdriver.inject.messages import (
     Covered,
     Done,
     Follow,
+    Halt,
     HitList,
     Hits,
     Order,
@@ -74,11 +75,11 @@ class Desk:
         "_board",
         "_clock",
         "_drivers",
-        "_injector",
         "_kept",
         "_pid",
         "_serials",
         "generation",
+        "injector",
         "on_change",
         "on_hit",
         "tally",
@@ -88,7 +89,8 @@ class Desk:
         self, injector: Injector, board: Board, clock: Callable[[], float], pid: int
     ) -> None:
         """Serve an injector and its board; `clock` is the injector's, `pid` this process."""
-        self._injector = injector
+        self.injector = injector
+        """Has the rules."""
         self._board = board
         self._clock = clock
         self._pid = pid
@@ -131,6 +133,8 @@ class Desk:
                 case Report():
                     self._take(request, pid)
                     return None
+                case Halt():
+                    return Done()
                 case _:
                     return self._tell(request)
         except RuleError as error:
@@ -143,7 +147,7 @@ class Desk:
             case Hits():
                 return self.hits(request)
             case Covered():
-                points = self.tally.points(self._injector.touched())
+                points = self.tally.points(self.injector.touched())
                 return CoverageList(points=points, drivers=self.tally.drivers())
             case Follow():
                 return self._orders(request)
@@ -162,7 +166,7 @@ class Desk:
         if len(self._kept) >= MOST_RULES:
             raise RuleError(f"there are {MOST_RULES} rules already, and no room for more")
         since = self._clock()
-        name = self._injector.add(rule, since)
+        name = self.injector.add(rule, since)
         self._kept[name] = Kept(rule, next(self._serials), since, owner)
         return name
 
@@ -185,7 +189,7 @@ class Desk:
 
     def close(self) -> None:
         """Remove all rules; wrappers let go of what they hold back."""
-        self._injector.counts_all = False
+        self.injector.counts_all = False
         self._take_out(Clear())
 
     def _add(self, request: Add, talker: object) -> Added:
@@ -207,7 +211,7 @@ class Desk:
                 self._drop(name)
             raise
         if request.seed is not None:
-            self._injector.seed = request.seed
+            self.injector.seed = request.seed
         self.update()
         return Added(names=names)
 
@@ -222,7 +226,7 @@ class Desk:
                     raise RuleError(f"no rule is called {name!r}; there are: {there}")
             rows = [row for row in rows if row.name in request.names]
         elif request.forget:
-            self._injector.forget()
+            self.injector.forget()
             self.tally.forget()
         for row in rows:
             self._drop(row.name)
@@ -231,22 +235,22 @@ class Desk:
 
     def _drop(self, name: str) -> None:
         del self._kept[name]
-        self._injector.remove(name)
+        self.injector.remove(name)
 
     def _switch(self, request: Count | Seed) -> Done:
         if isinstance(request, Count):
-            self._injector.counts_all = request.on
+            self.injector.counts_all = request.on
         else:
-            self._injector.seed = request.seed
+            self.injector.seed = request.seed
         self.update()
         return Done()
 
     def _list(self, rows: list[RuleRow]) -> RuleList:
-        injector = self._injector
+        injector = self.injector
         return RuleList(seed=injector.seed, counting=injector.counts_all, rules=rows)
 
     def _rows(self) -> list[RuleRow]:
-        return [self._row(status) for status in self._injector.rules()]
+        return [self._row(status) for status in self.injector.rules()]
 
     def _row(self, status: RuleStatus) -> RuleRow:
         kept = self._kept[status.name]
@@ -273,8 +277,8 @@ class Desk:
         return Orders(
             driver=number,
             generation=self.generation,
-            seed=self._injector.seed,
-            counting=self._injector.counts_all,
+            seed=self.injector.seed,
+            counting=self.injector.counts_all,
             seconds=self._clock(),
             rules=orders,
         )

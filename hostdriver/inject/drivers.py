@@ -2,54 +2,49 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from typing import TYPE_CHECKING, Final, final
 
-from firmware.inject import Site
-from hostdriver.core.questions import Answer, Control
-from hostdriver.inject.faces import FaceTap
+from hostdriver.core.questions import Answer, Beside, Clock, Control, OnThread, Pause
+from hostdriver.inject.calls import INSIDE, Calls, call_taps, name_of_call
 from hostdriver.inject.lost import without_descriptors
 from hostdriver.inject.programs import QUESTION_POINTS
 from hostdriver.inject.system import RECEIVE, SEND, error_of, place_of, point_of, switch
 from hostdriver.runtime.requests import not_sent
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable
 
-    from firmware.inject import Injector, Tap
+    from firmware.inject import Hit, Injector, Tap
     from hostdriver.core.questions import AnyQuestion
     from hostdriver.runtime.interrupts import Interrupts
     from hostdriver.runtime.runner import Answering, Runner
 
-POINTS: Final = QUESTION_POINTS - {"peer.inside"}
-"""What the driver in a program's own process asks of its system."""
+_OWN: Final = (Pause, Clock, Beside, OnThread)
+"""What concerns whoever runs the call, and neither system nor device."""
 
 
-def runner_taps(runner: Runner, injector: Injector, process: str = "") -> tuple[Tap, ...]:
-    """Return the taps of the driver of this process, which is called `process`."""
-    lock = threading.RLock()
-    return (FaceTap(injector, process, lock), QuestionTap(runner, injector, process, lock))
+def runner_taps(
+    runner: Runner, injector: Injector, halt: Callable[[Hit, float], None], process: str = ""
+) -> tuple[Tap, ...]:
+    """Return the taps of one driver of this process, which is called `process`.
+
+    `halt` has this process stopped, and returns when it goes on.
+    """
+    calls = Calls(injector, process, threading.RLock(), lambda other: other is runner, halt)
+    return (*call_taps(calls, QUESTION_POINTS), QuestionTap(runner, calls))
 
 
 @final
 class QuestionTap:
     """Answers the questions of calls, or lets the system calls fail that answer them."""
 
-    points = POINTS
+    points = QUESTION_POINTS
 
-    def __init__(
-        self,
-        runner: Runner,
-        injector: Injector,
-        process: str,
-        lock: AbstractContextManager[object],
-    ) -> None:
-        """Come in between a runner's questions; `lock` is held while the injector is asked."""
+    def __init__(self, runner: Runner, calls: Calls) -> None:
+        """Come in between a runner's questions, which are those of some calls."""
         self._runner = runner
-        self._injector = injector
-        self._process = process
-        self._lock = lock
+        self._calls = calls
         self._before: Answering | None = None
 
     def install(self) -> None:
@@ -65,6 +60,8 @@ class QuestionTap:
 
     def _answer(self, runner: Runner, question: AnyQuestion, interrupts: Interrupts) -> object:
         before = self._before or type(runner).answer
+        if name_of_call() and not isinstance(question, _OWN):
+            self._calls.act_at(INSIDE, self._calls.site(*place_of(question)))
         if isinstance(question, Control):
             return self._exchange(before, question, interrupts)
         point = point_of(question)
@@ -87,14 +84,5 @@ class QuestionTap:
 
     def _ask(self, point: str, question: AnyQuestion) -> OSError | None:
         """Return the error with which a system call is to fail; None: it is to be made."""
-        address, size = place_of(question)
-        site = Site(
-            pid=os.getpid(),
-            process=self._process,
-            address=address,
-            size=size,
-            thread=threading.get_native_id(),
-        )
-        with self._lock:
-            hit = self._injector.ask(point, site)
+        hit = self._calls.ask(point, self._calls.site(*place_of(question)))
         return None if hit is None else error_of(hit)

@@ -1,19 +1,11 @@
-"""Functions of the interface as methods of the Python classes: `mem_alloc_device` and its like.
-
-While a rule wants calls, methods are exchanged for wrappers; without rules nothing is slower.
-"""
+"""Functions of the interface as methods of the Python classes: `mem_alloc_device` and its like."""
 
 from __future__ import annotations
 
 import functools
-import os
-import threading
-import time
 from types import FunctionType
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final
 
-from firmware.inject import Site
-from firmware.inject.actions import Delay
 from firmware.inject.catalogue.api import functions
 from hostdriver.api.command_list_handle import CommandList
 from hostdriver.api.command_queue_handle import CommandQueue
@@ -21,17 +13,12 @@ from hostdriver.api.context import Context
 from hostdriver.api.device import Device
 from hostdriver.api.driver import Driver
 from hostdriver.api.event_pools import EventPool
-from hostdriver.api.events import CounterEvent, Event
+from hostdriver.api.events import CounterEvent, Event, EventBase
 from hostdriver.api.fences import Fence
 from hostdriver.api.physical_handle import PhysicalMem
-from hostdriver.core.results import ZeError, ZeResult
-from hostdriver.inject.verdicts import late_failure, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextlib import AbstractContextManager
-
-    from firmware.inject import Injector
 
 _CLASSES: Final = (
     *(CommandList, CommandQueue, Context, Device, Driver, Event, CounterEvent, EventPool),
@@ -74,85 +61,20 @@ def _methods() -> Iterator[tuple[type, str, FunctionType, str]]:
                     yield kind, name, code, function
 
 
-@final
-class FaceTap:
-    """Wraps the methods of this process's classes.
-
-    Owner: a board of the process. A call inside of a call is part of that one. Invariant: of
-    several taps that are in, those of drivers of several emulators, the last one has the calls.
-    """
-
-    points = frozenset(f"api.{name}" for name in functions())
-
-    def __init__(
-        self, injector: Injector, process: str, lock: AbstractContextManager[object]
-    ) -> None:
-        """Tell an injector of calls; `lock` is held while it is asked."""
-        self._injector = injector
-        self._process = process
-        self._lock = lock
-        self._inside = threading.local()
-
-    def install(self) -> None:
-        """Put the wrappers in the place of the methods."""
-        _in.append(self)
-        self.put_in()
-
-    def remove(self) -> None:
-        """Put the methods back, or the wrappers of another tap that is in."""
-        _in.remove(self)
-        if _in:
-            _in[-1].put_in()
-            return
-        for kind, name, code, _ in methods():
-            setattr(kind, name, code)
-
-    def put_in(self) -> None:
-        """Have the calls, whoever had them."""
-        for kind, name, code, function in methods():
-            setattr(kind, name, self._wrapped(code, function))
-
-    def _wrapped(self, code: FunctionType, function: str) -> object:
-        @functools.wraps(code)
-        def call(*arguments: object, **named: object) -> object:
-            if getattr(self._inside, "call", ""):
-                return code(*arguments, **named)
-            self._inside.call = function
-            try:
-                return self._call(code, function, arguments, named)
-            finally:
-                self._inside.call = ""
-
-        return call
-
-    def _call(
-        self,
-        code: FunctionType,
-        function: str,
-        arguments: tuple[object, ...],
-        named: dict[str, object],
-    ) -> object:
-        thread = threading.get_native_id()
-        site = Site(pid=os.getpid(), process=self._process, call=function, thread=thread)
-        with self._lock:
-            hit = self._injector.ask(f"api.{function}", site)
-        if hit is None:
-            return code(*arguments, **named)
-        if (refused := refusal(hit)) is not None:
-            raise refused
-        if isinstance(hit.action, Delay):
-            time.sleep(hit.action.seconds)
-        ended, result = ZeResult.ZE_RESULT_SUCCESS, None
-        try:
-            result = code(*arguments, **named)
-        except ZeError as error:
-            if (late := late_failure(hit, error.result)) is None:
-                raise
-            raise late from error
-        if (late := late_failure(hit, ended)) is not None:
-            raise late
-        return result
-
-
-_in: Final[list[FaceTap]] = []
-"""The taps of this process that are in, in their order."""
+def driver_of(owner: object) -> Driver | None:
+    """Return the driver behind an object whose method is a function; None: it has none."""
+    match owner:
+        case Driver():
+            return owner
+        case (
+            CommandList()
+            | CommandQueue()
+            | Context()
+            | Device()
+            | EventBase()
+            | EventPool()
+            | Fence()
+        ):
+            return owner.driver
+        case _:
+            return None

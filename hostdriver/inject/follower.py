@@ -12,7 +12,8 @@ from firmware.inject import Board, Injector, RuleError, rule_of
 from firmware.link.client import open_talk
 from firmware.link.errors import ContractError, LinkError
 from firmware.link.lines import Lines
-from hostdriver.inject.messages import Follow, Orders, Report, decode_answer, encode, row_of
+from hostdriver.inject.holding import FOREVER
+from hostdriver.inject.messages import Follow, Halt, Orders, Report, decode_answer, encode, row_of
 
 if TYPE_CHECKING:
     import socket
@@ -102,6 +103,26 @@ class Follower:
             return
         self.take(orders)
 
+    def halt(self, hit: Hit, seconds: float) -> None:
+        """Stand still, as a process that is stopped, for so long, or until the rule is gone.
+
+        Whoever has no emulator any more does not.
+        """
+        if self.is_lost:
+            return
+        asked = None if seconds == FOREVER else seconds
+        self._talk.settimeout(None)
+        try:
+            self._lines.push(encode(Halt(rule=hit.rule, point=hit.point, seconds=asked)))
+            self._hear()
+            self._talk.settimeout(PATIENCE_SECONDS)
+        except (LinkError, OSError) as problem:
+            self.lose(problem)
+        except BaseException:
+            # An answer that is under way would be taken for that of another question.
+            self.abandon()
+            raise
+
     def tell(self) -> None:
         """Tell what happened since this was called last."""
         if not self.is_lost:
@@ -177,12 +198,16 @@ class Follower:
             LinkError, OSError: the emulator is gone, answers something else, or nothing in time.
         """
         self._lines.push(encode(Follow(process=self._process, driver=self.number)))
+        orders = orders_in(self._hear())
+        self.number = orders.driver
+        return orders
+
+    def _hear(self) -> bytes:
+        """Return the next answer."""
         line = None
         while line is None:
             line = self._lines.pull()
-        orders = orders_in(line)
-        self.number = orders.driver
-        return orders
+        return line
 
 
 @final

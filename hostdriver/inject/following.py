@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
 from firmware.link.errors import LinkError
+from hostdriver.inject.calls import Calls, call_taps
 from hostdriver.inject.drivers import QuestionTap
-from hostdriver.inject.faces import FaceTap
 from hostdriver.inject.follower import PATIENCE_SECONDS, Changes, Follower
 from hostdriver.inject.joining import local
+from hostdriver.inject.programs import QUESTION_POINTS
 
 if TYPE_CHECKING:
-    from firmware.inject import Tap
+    from firmware.inject import Hit, Tap
     from hostdriver.runtime.runner import Runner
 
 TELL_SECONDS: Final = 0.1
@@ -44,7 +45,6 @@ class Following:
         Raises:
             LinkError, OSError: it cannot be talked to; nothing is left open.
         """
-        self._name = name
         self._lock = _here.lock
         self._follower = Follower(path, name, os.getpid())
         try:
@@ -53,17 +53,21 @@ class Following:
             self._follower.abandon()
             raise
         self._taps: dict[Runner, Tap] = {}
+        self._calls = Calls(
+            self._follower.injector, name, self._lock, self._taps.__contains__, self._halt
+        )
         self._thread = threading.Thread(target=self._listen, name="emuzero rules", daemon=True)
         try:
             self._thread.start()
         except RuntimeError:
             self.abandon()
             raise
-        self._follower.board.add(FaceTap(self._follower.injector, name, self._lock))
+        for tap in call_taps(self._calls, QUESTION_POINTS):
+            self._follower.board.add(tap)
 
     def join(self, runner: Runner) -> None:
         """Let rules reach one more driver, until its runner is closed."""
-        tap = QuestionTap(runner, self._follower.injector, self._name, self._lock)
+        tap = QuestionTap(runner, self._calls)
         self._taps[runner] = tap
         self._follower.board.add(tap)
         runner.closing.append(partial(self._leave, runner))
@@ -82,6 +86,10 @@ class Following:
         """Close a child's copies after fork, where no thread is."""
         self._changes.talk.close()
         self._follower.abandon()
+
+    def _halt(self, hit: Hit, seconds: float) -> None:
+        with self._lock:
+            self._follower.halt(hit, seconds)
 
     def _leave(self, runner: Runner) -> None:
         with self._lock:

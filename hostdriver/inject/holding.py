@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Final, NamedTuple, final
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, final
 
 from firmware.link.linux import create_timer, set_timer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from firmware.inject import Hit, Injector
+    from firmware.inject import Injector
     from firmware.link.programs import LocalDevices
 
 FOREVER: Final = float("inf")
@@ -19,9 +19,23 @@ LOOK_SECONDS: Final = 0.05
 """Longest time for which something is held whose rule is gone."""
 
 
+class Cause(Protocol):
+    """For what something is held: a hit, or what tells of one elsewhere."""
+
+    @property
+    def rule(self) -> str:
+        """Name of the rule."""
+        ...
+
+    @property
+    def point(self) -> str:
+        """Name of the point."""
+        ...
+
+
 class _Held(NamedTuple):
     due: float
-    hit: Hit
+    cause: Cause
     let_go: Callable[[], None]
 
 
@@ -42,20 +56,24 @@ class Holding:
         self._held: list[_Held] = []
         self._timer = -1
 
-    def hold(self, hit: Hit, seconds: float, let_go: Callable[[], None]) -> None:
-        """Call `let_go` later: after so long, or as soon as the rule of a hit is gone.
+    def hold(self, cause: Cause, seconds: float, let_go: Callable[[], None]) -> None:
+        """Call `let_go` later: after so long, or as soon as its rule is gone.
 
         At once when the system gives no timer: better early than never.
         """
         if self._timer < 0 and not self._begin():
             let_go()
             return
-        self._held.append(_Held(time.monotonic() + seconds, hit, let_go))
+        self._held.append(_Held(time.monotonic() + seconds, cause, let_go))
         self._set()
 
     def let_go(self, points: Collection[str] | None = None) -> None:
         """Let go of what was held at some points; None: of everything."""
-        self._part(lambda held: points is None or held.hit.point in points)
+        self._part(lambda held: points is None or held.cause.point in points)
+
+    def release(self, cause: Cause) -> None:
+        """Let go of what was held for this very cause."""
+        self._part(lambda held: held.cause is cause)
 
     def _begin(self) -> bool:
         """Make a timer; return whether there is one."""
@@ -73,7 +91,7 @@ class Holding:
 
     def _look(self) -> None:
         now, has = time.monotonic(), self._injector.has
-        self._part(lambda held: held.due <= now or not has(held.hit.rule))
+        self._part(lambda held: held.due <= now or not has(held.cause.rule))
 
     def _part(self, is_over: Callable[[_Held], bool]) -> None:
         """Let go of what is held no longer, in the order in which it came."""

@@ -98,6 +98,19 @@ class Follow(_Request, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Its number, as its first answer said; 0: it has none yet, and is given one."""
 
 
+class Halt(_Request, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """For drivers in processes of their own: stop the process that asks (SIGSTOP).
+
+    Answered by `done` when it goes on: its time is over, the rule is gone, or it cannot be stopped.
+    """
+
+    rule: str
+    """Name of the rule for which it stands."""
+    point: str
+    seconds: float | None = None
+    """How long; null: as long as the rule is there."""
+
+
 class HitRow(msgspec.Struct, frozen=True, kw_only=True):
     """One time that a rule fired."""
 
@@ -243,7 +256,7 @@ class Orders(_Answer, frozen=True, kw_only=True):
 
 
 Request: TypeAlias = (
-    Add | Remove | Release | Rules | Clear | Hits | Covered | Count | Seed | Follow | Report
+    Add | Remove | Release | Rules | Clear | Hits | Covered | Count | Seed | Follow | Halt | Report
 )
 Answer: TypeAlias = Done | Refused | Added | RuleList | HitList | CoverageList | Orders
 encode: Final = msgspec.json.Encoder().encode

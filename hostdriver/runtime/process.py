@@ -53,6 +53,12 @@ class Process:
         self._attached: Attached | None = self._begin()
         _processes.add(self)
 
+    @property
+    def runner(self) -> Runner | None:
+        """This process's runner; None before a child's first call, and when it was closed."""
+        attached = self._attached
+        return None if attached is None or attached.pid != os.getpid() else attached.runner
+
     def current(self) -> Attached:
         """Return this process's link, made now if it is a child's first call.
 
