@@ -90,7 +90,6 @@ class Desk:
     ) -> None:
         """Serve an injector and its board; `clock` is the injector's, `pid` this process."""
         self.injector = injector
-        """Has the rules."""
         self._board = board
         self._clock = clock
         self._pid = pid
