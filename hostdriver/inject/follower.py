@@ -66,11 +66,15 @@ class Follower:
         except BaseException:
             self._talk.close()
             raise
-        ahead = orders.seconds - time.monotonic()
-        self.injector = Injector(lambda: time.monotonic() + ahead, orders.seed)
+        self._ahead = orders.seconds - time.monotonic()
+        self.injector = Injector(self._clock, orders.seed)
         self.injector.on_hit = self._note
         self.board = Board(self.injector)
         self.take(orders)
+
+    def _clock(self) -> float:
+        """Return the emulator's time."""
+        return time.monotonic() + self._ahead
 
     def take(self, orders: Orders) -> None:
         """Have the rules of some orders in force, unless later ones are already."""
@@ -85,7 +89,9 @@ class Follower:
             if order.serial not in self._names:
                 try:
                     rule = rule_of({**order.words, "name": order.name})
-                    self._names[order.serial] = self.injector.add(rule, order.since)
+                    # This clock is late by as long as the first answer took: no rule begins later.
+                    since = min(order.since, self._clock())
+                    self._names[order.serial] = self.injector.add(rule, since)
                 except RuleError as error:
                     _LOG.warning("rule %s is not in force here: %s", order.name, error)
         self.injector.seed = orders.seed

@@ -216,6 +216,23 @@ def test_a_rule_for_one_of_several_drivers_reaches_it_alone_and_each_counts_for_
     assert [(row.seen, row.fired) for row in faults.rules().rules] == [(1, 1)]
 
 
+def test_a_rule_is_in_force_at_once_where_the_first_answer_took_long(
+    emulator: EmulatorProcess, faults: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late() -> float:
+        monkeypatch.undo()
+        return time.monotonic() + PATIENCE_SECONDS
+
+    monkeypatch.setattr("hostdriver.inject.follower.time.monotonic", late)
+    behind = Follower(emulator.path, "behind", os.getpid())
+    faults.add("api.zeMemAllocDevice refuse name=mine")
+
+    behind.catch_up()
+
+    assert behind.injector.ask("api.zeMemAllocDevice", Site()) is not None
+    behind.close()
+
+
 def test_without_the_variable_no_driver_follows(emulator: EmulatorProcess, faults: Faults) -> None:
     with ze.connect(emulator.path, start=None) as driver, driver.create_context() as context:
         faults.add("api.zeMemAllocDevice refuse")
