@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.harness.commandline import start
 
+if TYPE_CHECKING:
     from tests.sweep.conftest import Sweeps
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -127,6 +131,31 @@ def test_a_sweep_that_was_made_is_not_made_again(sweep: Sweeps, tmp_path: Path) 
     other = sweep(CAREFUL, *options, "--seed", "3")
     assert other.returncode == 2
     assert "of another sweep" in other.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_sweep_that_is_ended_takes_program_and_emulator_with_it(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    os.mkfifo(tmp_path / "told")
+    body = f"""
+import os, time
+
+with open({str(tmp_path / "told")!r}, "w") as told:
+    told.write(f"{{os.getpid()}} {{os.environ['EMUZERO_SOCKET']}}")
+time.sleep(1000)
+"""
+    process = start("sweep", "--vram", "64MiB", "--", sys.executable, "-c", body)
+    pid, _, path = (tmp_path / "told").read_text("utf-8").partition(" ")
+    assert Path(path).exists()
+
+    process.send_signal(number)
+    process.communicate(timeout=60)
+
+    assert process.returncode == 128 + number
+    # The emulator's folder goes when it has ended.
+    assert not Path(path).parent.exists()
+    assert not Path("/proc", pid).exists()
 
 
 def test_minimising_leaves_the_rules_that_are_needed(sweep: Sweeps, tmp_path: Path) -> None:

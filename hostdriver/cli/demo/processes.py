@@ -18,10 +18,10 @@ from hostdriver.cli.demo.children import Child, ChildFailed
 from hostdriver.cli.demo.verdict import not_given_back
 from hostdriver.cli.exits import BadInput, Exit
 from hostdriver.cli.observer import Observer
+from hostdriver.cli.signals import SIGNALS, ended_by_signals
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
-    from types import FrameType
 
     from firmware.abi.statistics import DeviceStatistics
 
@@ -30,7 +30,6 @@ PATIENCE_SECONDS: Final = 20.0
 GONE_SECONDS: Final = 5.0
 """How long the device may take to notice that its clients have left."""
 LOOK_SECONDS: Final = 0.005
-SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class ReadyDevice(msgspec.Struct):
@@ -141,7 +140,7 @@ def processes(vram_size: int | None, attached: Path | None = None) -> Generator[
     """
     with (
         tempfile.TemporaryDirectory(prefix="emuzero-demo-") as folder,
-        _ended_by_signals(),
+        ended_by_signals(),
         contextlib.ExitStack() as undo,
     ):
         running = Processes(attached or Path(folder) / "socket")
@@ -177,20 +176,3 @@ def measure_end(observer: Observer, before: DeviceStatistics | None) -> DeviceSt
         if not not_given_back(device, before) or time.monotonic() > deadline:
             return device
         time.sleep(LOOK_SECONDS)
-
-
-@contextlib.contextmanager
-def _ended_by_signals() -> Generator[None]:
-    """Have SIGTERM and SIGHUP unwind the stack as Ctrl-C does; give the handlers back."""
-
-    def end(number: int, _: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    before = {number: signal.getsignal(number) for number in SIGNALS}
-    signal.signal(signal.SIGTERM, end)
-    signal.signal(signal.SIGHUP, end)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

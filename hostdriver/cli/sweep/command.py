@@ -15,6 +15,7 @@ from hostdriver.cli.exits import BadInput, Exit
 from hostdriver.cli.faults.completing import complete_rules
 from hostdriver.cli.options import device_options
 from hostdriver.cli.private import options_of
+from hostdriver.cli.signals import ended_by_signals
 from hostdriver.cli.sweep.cells import default_rules
 from hostdriver.cli.sweep.ledger import NAME, Ledger, Question
 from hostdriver.cli.sweep.page import html_page
@@ -98,6 +99,7 @@ Exit codes:
 @click.argument(
     "program", nargs=-1, required=True, type=click.UNPROCESSED, shell_complete=complete_files
 )
+@ended_by_signals()
 def command(  # noqa: PLR0913 - one for each option
     *,
     devices: int | None,
