@@ -40,9 +40,12 @@ class Lookout:
         self._look: Look | None = None
 
     def prepare(self) -> None:
-        """Use the compiled part if it is there: somebody will be looked at."""
+        """Use the compiled part if it is there, for looks here and for copies of the devices."""
         module = compiled_already()
         self._look = None if module is None else module.look
+        if module is not None:
+            for device in self._devices:
+                device.memory.local.copy_large = module.copy
 
     def spin(self, turn: Callable[[int], bool], clients: int, seconds_left: float) -> bool:
         """Poll for as long as a spin takes; return whether a turn found something to do.

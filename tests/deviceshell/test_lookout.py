@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from device.core.memory.moves import copy_by_numpy
 from device.shell import lookout
 from device.shell.lookout import LOOKS, Lookout
 from firmware.abi.control import Nop
 from firmware.abi.work import FenceWait, WorkFlags
-from firmware.link.compiled import VARIABLE, compiled
+from firmware.link.compiled import VARIABLE, compiled, compiled_already
 from firmware.link.waiting import SPIN_SECONDS
 from tests.harness.devicepair import DevicePair
 
@@ -129,3 +130,12 @@ def test_a_device_that_waits_for_more_than_a_doorbell_is_asked_too(compiled_stan
     assert not compiled_stand.spin()
 
     assert set(compiled_stand.turns) == {LOOKS}
+
+
+def test_large_copies_of_devices_are_made_by_the_compiled_part_if_there_is_one(
+    stand: Stand,
+) -> None:
+    module = compiled_already()
+    copies = stand.pair.device.memory.local.copy_large
+
+    assert copies == (copy_by_numpy if module is None else module.copy)

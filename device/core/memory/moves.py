@@ -1,12 +1,12 @@
 """Moving bytes: within mapped memory, and between it and a client's own pages.
 
 Everything here touches memory only, never the state of the device, and may run in a worker thread:
-numpy gives up the interpreter's lock while it copies large pieces.
+whoever copies large pieces gives up the interpreter's lock.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, final
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, final
 
 import numpy as np
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from device.core.memory.windows import Window
 
 LARGE: Final = 1 << 20
-"""From here on numpy copies, as fast as slices of memoryviews, and lets other threads run."""
+"""From here on a `CopyLarge` copies, as fast as slices do, and lets other threads run."""
 STEP: Final = 1 << 20
 """Bytes moved at a time where a buffer is needed or the interpreter's lock is held."""
 TILE: Final = 64 << 10
@@ -60,8 +60,33 @@ class Move(NamedTuple):
     source: Place | None
 
 
+class CopyLarge(Protocol):
+    """Copies large memory whose ends do not overlap, letting other threads run meanwhile."""
+
+    def __call__(
+        self, into: memoryview, destination: int, out_of: memoryview, source: int, size: int, /
+    ) -> None:
+        """Copy `size` bytes between offsets of two memories, which may be one."""
+        ...
+
+
+def copy_by_numpy(
+    into: memoryview, destination: int, out_of: memoryview, source: int, size: int, /
+) -> None:
+    """Copy large memory (see `CopyLarge`); the reference."""
+    np.copyto(
+        np.frombuffer(into, np.uint8, size, destination),
+        np.frombuffer(out_of, np.uint8, size, source),
+    )
+
+
 def copy_bytes(
-    into: memoryview, destination: int, out_of: memoryview, source: int, size: int
+    into: memoryview,
+    destination: int,
+    out_of: memoryview,
+    source: int,
+    size: int,
+    copy_large: CopyLarge = copy_by_numpy,
 ) -> None:
     """Copy `size` bytes as memmove does."""
     if size < LARGE:
@@ -69,10 +94,7 @@ def copy_bytes(
     elif into is out_of and abs(destination - source) < size:
         _slide(into, destination, source, size)
     else:
-        np.copyto(
-            np.frombuffer(into, np.uint8, size, destination),
-            np.frombuffer(out_of, np.uint8, size, source),
-        )
+        copy_large(into, destination, out_of, source, size)
 
 
 def fill_bytes(into: memoryview, start: int, size: int, pattern: bytes, phase: int) -> None:
@@ -95,16 +117,24 @@ def tile(pattern: bytes, phase: int, size: int) -> bytes:
     return (pattern * (size // len(pattern) + 2))[phase : phase + size]
 
 
-def run_local(view: memoryview, pieces: Iterable[Piece]) -> None:
+def run_local(
+    view: memoryview, pieces: Iterable[Piece], copy_large: CopyLarge = copy_by_numpy
+) -> None:
     """Move pieces within one memory, one after another; their places are offsets in it."""
     for _, size, destination, source in pieces:
         if size < LARGE:
             view[destination : destination + size] = view[source : source + size]
         else:
-            copy_bytes(view, destination, view, source, size)
+            copy_bytes(view, destination, view, source, size, copy_large)
 
 
-def run_moves(moves: Iterable[Move], pattern: bytes = ZERO_PATTERN, phase: int = 0) -> None:
+def run_moves(
+    moves: Iterable[Move],
+    pattern: bytes = ZERO_PATTERN,
+    phase: int = 0,
+    *,
+    copy_large: CopyLarge = copy_by_numpy,
+) -> None:
     """Move the pieces one after another; where there is no source, write the pattern.
 
     The pattern repeats from the beginning of the transfer on, where its byte `phase` stands.
@@ -120,7 +150,7 @@ def run_moves(moves: Iterable[Move], pattern: bytes = ZERO_PATTERN, phase: int =
             continue
         into, out_of = destination.window.view, source.window.view
         if into is not None and out_of is not None:
-            copy_bytes(into, destination.offset, out_of, source.offset, size)
+            copy_bytes(into, destination.offset, out_of, source.offset, size, copy_large)
         elif into is not None:
             get(source, into[destination.offset : destination.offset + size], offset)
         elif out_of is not None:

@@ -248,9 +248,11 @@ class Transfers:
         if order is Order.BACKWARD:
             rows = rows[::-1]
         if destination.is_local and source.is_local and order is not Order.DETOUR:
-            return partial(run_local, self._vram.view, rows)
+            return partial(run_local, self._vram.view, rows, self._vram.copy_large)
         moves = self._apertures.resolve(rows, destination, source)
-        run = partial(run_detour if order is Order.DETOUR else run_moves, moves)
+        if order is Order.DETOUR:
+            return partial(_run, partial(run_detour, moves), destination, source)
+        run = partial(run_moves, moves, copy_large=self._vram.copy_large)
         return partial(_run, run, destination, source)
 
     def _fill_task(

@@ -8,7 +8,7 @@ import numpy as np
 
 from device.core.errors import MemoryFault
 from device.core.memory.ecc import Ecc
-from device.core.memory.moves import LARGE, copy_bytes
+from device.core.memory.moves import LARGE, copy_by_numpy, copy_bytes
 from device.core.memory.ownership import FrameOwners
 from device.core.memory.windows import FileWindow
 from firmware.abi.faults import FaultReason
@@ -18,6 +18,7 @@ from firmware.abi.paging import Aperture
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from device.core.memory.moves import CopyLarge
     from device.core.memory.traffic import Traffic
 
 
@@ -42,6 +43,8 @@ class Vram:
         """The bytes for numpy."""
         self.entries: NDArray[np.uint64] = np.frombuffer(self.view, np.uint64)
         """The words for numpy."""
+        self.copy_large: CopyLarge = copy_by_numpy
+        """Copies large pieces, here and to other memories; the shell may have a faster one."""
         self.window = FileWindow(self.view)
         self.traffic = traffic
         self.ecc = Ecc(self.view, enabled=ecc)
@@ -65,7 +68,7 @@ class Vram:
             view = self.view
             view[destination : destination + size] = view[source : source + size]
         else:
-            copy_bytes(self.view, destination, self.view, source, size)
+            copy_bytes(self.view, destination, self.view, source, size, self.copy_large)
         frame = destination >> PAGE_SHIFT
         if destination + size <= (frame + 1) << PAGE_SHIFT:
             self._written[frame] = 1

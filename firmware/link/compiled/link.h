@@ -79,5 +79,6 @@ bool add_waiters(PyObject *module);
 bool add_bells(PyObject *module);
 bool add_notices(PyObject *module);
 bool add_look(PyObject *module);
+bool add_copies(PyObject *module);
 
 #endif

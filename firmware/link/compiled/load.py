@@ -184,6 +184,20 @@ class Look(Protocol):
         ...
 
 
+class CompiledCopy(Protocol):
+    """Copies large memory."""
+
+    def __call__(
+        self, into: memoryview, destination: int, out_of: memoryview, source: int, size: int, /
+    ) -> None:
+        """Copy `size` bytes between offsets, as memmove does, without the interpreter's lock.
+
+        Raises:
+            ValueError: bytes outside of a memory.
+        """
+        ...
+
+
 class Compiled(Protocol):
     """The module."""
 
@@ -192,6 +206,7 @@ class Compiled(Protocol):
     Ringer: MakeRinger
     Teller: MakeTeller
     look: Look
+    copy: CompiledCopy
 
 
 def compiled() -> Compiled | None:

@@ -21,7 +21,7 @@ PyMODINIT_FUNC PyInit_emuzero_link(void)
     if (module == NULL)
         return NULL;
     if (add_slots(module) && add_waiters(module) && add_bells(module) &&
-        add_notices(module) && add_look(module))
+        add_notices(module) && add_look(module) && add_copies(module))
         return module;
     Py_DECREF(module);
     return NULL;
