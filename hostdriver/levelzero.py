@@ -135,9 +135,11 @@ from hostdriver.core.work_enums import (
     EventSyncModeFlags,
     FenceFlags,
 )
-from hostdriver.inject.joining import follow_if_asked
+from hostdriver.inject.joining import attempt_if_asked, follow_if_asked
+from hostdriver.runtime.attach import on_attempt
 from hostdriver.runtime.process import on_attach
 
+on_attempt.append(attempt_if_asked)
 on_attach.append(follow_if_asked)
 
 __all__ = [

@@ -20,7 +20,7 @@ from firmware.abi.channel import Watching
 from firmware.abi.handshake import HandshakeStatus, Welcome
 from firmware.link.client import attach_for
 from firmware.link.errors import LinkError, Refused
-from firmware.link.handshake import Offer, examine
+from firmware.link.handshake import Offer, examine, name_in
 from firmware.link.programs import LocalAttachment
 from firmware.link.server import refuse
 from firmware.link.sleep import may_sleep
@@ -68,17 +68,21 @@ class RemoteDevices:
         self.count = count
         self.is_gone = False
         """Whether the emulator has ended."""
+        self.connecting: Callable[[Path, str, int], None] | None = None
+        """Told of path, name and process before each connection, which fails as it raises."""
         self._path = path
         self._program = program
         self._epoll = select.epoll()
         self._handlers: dict[int, Callable[[], None]] = {}
 
-    def attach(self, index: int, hello: Hello, pid: int) -> LocalAttachment:  # noqa: ARG002 - both stand in hello and socket
+    def attach(self, index: int, hello: Hello, pid: int) -> LocalAttachment:  # noqa: ARG002 - it stands in the hello
         """Attach a client whose pages are the program's (see `LocalDevices`).
 
         Raises:
             LinkError: there is no emulator, or it refuses.
         """
+        if self.connecting is not None:
+            self.connecting(self._path, name_in(hello), pid)
         end, segment_file = attach_for(self._program, self._path, hello)
         *pidfd, connection = end.peer.filenos()
         for number in pidfd:
@@ -99,6 +103,12 @@ class RemoteDevices:
         """Forget a descriptor, before it is closed."""
         if self._handlers.pop(descriptor, None) is not None:
             self._epoll.unregister(descriptor)
+
+    def wait(self, seconds: float, look_seconds: float, goes_on: Callable[[], bool]) -> None:
+        """Wait so long, or until it need not go on, while the emulator is listened to."""
+        end = time.monotonic() + seconds
+        while goes_on() and (left := end - time.monotonic()) > 0:
+            self.dispatch(min(left, look_seconds))
 
     def dispatch(self, seconds: float) -> bool:
         """Call the handlers of what is ready within so long; return whether there was any."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from firmware.link.errors import LinkError
 from hostdriver.channel import driver
+from hostdriver.inject.connecting import ConnectTap
 from hostdriver.inject.follower import Changes, Follower
 from hostdriver.inject.programs import program_taps
 
@@ -46,7 +47,8 @@ class FollowingPrograms:
         except BaseException:
             self._follower.abandon()
             raise
-        for tap in program_taps(programs, self._follower.injector):
+        injector = self._follower.injector
+        for tap in (*program_taps(programs, injector), ConnectTap(devices, injector)):
             self._follower.board.add(tap)
         devices.watch(self._changes.talk.fileno(), self._hear)
 

@@ -145,7 +145,7 @@ class Calls:
         if hit is not None and (refused := refusal(hit)) is not None:
             raise driver.noted(refused)
         if hit is not None and isinstance(hit.action, Delay):
-            self._hold(hit, hit.action.seconds)
+            self.hold(hit, hit.action.seconds)
         return hit
 
     def _changed(self, code: FunctionType, given: Given, site: Site) -> Given:
@@ -156,7 +156,7 @@ class Calls:
         with self._lock:
             return with_handle(code, given, self._handles.arrived(handle, site))
 
-    def _hold(self, hit: Hit, seconds: float) -> None:
+    def hold(self, hit: Hit, seconds: float) -> None:
         """Wait so long, or until the rule is gone."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:

@@ -58,6 +58,8 @@ class Follower:
         self.generation = -1
         """The state of the rules that is in force here."""
         self.is_lost = False
+        self.is_closed = False
+        """Whether nobody follows here any more."""
         self._names: dict[int, str] = {}
         self._told: dict[int, tuple[int, int]] = {}
         self._points: dict[str, tuple[int, int, int]] = {}
@@ -149,6 +151,7 @@ class Follower:
     def close(self) -> None:
         """Tell the last, and end the talk; the wrappers are out afterwards. Twice is once."""
         self.tell()
+        self.is_closed = True
         self.abandon()
 
     def abandon(self) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from firmware.link.errors import LinkError
 from hostdriver.inject.calls import Calls, call_taps
+from hostdriver.inject.connecting import CONNECT, meet
 from hostdriver.inject.drivers import QuestionTap
 from hostdriver.inject.follower import PATIENCE_SECONDS, Changes, Follower
 from hostdriver.inject.joining import local
@@ -53,6 +54,7 @@ class Following:
             self._follower.abandon()
             raise
         self._taps: dict[Runner, Tap] = {}
+        self._attempts: set[object] = set()
         self._calls = Calls(
             self._follower.injector, name, self._lock, self._taps.__contains__, self._halt
         )
@@ -91,11 +93,35 @@ class Following:
         with self._lock:
             self._follower.halt(hit, seconds)
 
+    def expect(self, attempt: object) -> None:
+        """Stay for an attach that is under way, until it has ended (see `end`)."""
+        self._attempts.add(attempt)
+
+    def connecting(self, path: Path) -> None:
+        """Let a connection be made, late or not at all.
+
+        Raises:
+            LinkError: it fails.
+        """
+        with self._lock:
+            is_wanted = self._follower.injector.wants((CONNECT,))
+        if is_wanted and (hit := self._calls.ask(CONNECT, self._calls.site())) is not None:
+            meet(hit, path, self._calls.process, self._calls.hold)
+
+    def end(self, attempt: object) -> None:
+        """Forget an attach that has come to nothing, or whose driver is closed."""
+        self._attempts.discard(attempt)
+        self._end_unless_needed()
+
     def _leave(self, runner: Runner) -> None:
         with self._lock:
             self._follower.tell()
             self._follower.board.discard(self._taps.pop(runner))
-            if self._taps:
+        self._end_unless_needed()
+
+    def _end_unless_needed(self) -> None:
+        with self._lock:
+            if self._taps or self._attempts or self._follower.is_closed:
                 return
             _here.forget(self)
             self._follower.close()
@@ -141,12 +167,23 @@ class _Here:
             # A fork that Python does not know of.
             self.restart()
         with self.lock:
-            found = self._by_socket.get(runner.socket)
-            if found is None:
-                found = Following(Path(runner.socket), runner.name)
-                self._by_socket[runner.socket] = found
-                local.append(found)
-            found.join(runner)
+            self._found(runner.socket, runner.name).join(runner)
+
+    def expect(self, attempt: object, socket: str, name: str) -> Following:
+        """Return whom an attach follows, from before its first connection."""
+        if self._pid != os.getpid():
+            self.restart()
+        with self.lock:
+            found = self._found(socket, name)
+            found.expect(attempt)
+            return found
+
+    def _found(self, socket: str, name: str) -> Following:
+        found = self._by_socket.get(socket)
+        if found is None:
+            found = self._by_socket[socket] = Following(Path(socket), name)
+            local.append(found)
+        return found
 
     def forget(self, following: Following) -> None:
         """Forget one that has ended."""
@@ -173,6 +210,35 @@ class _Here:
 
 
 _here: Final = _Here()
+
+
+@final
+class FollowingAttempt:
+    """An attach whose connections follow rules (see `hostdriver.runtime.attach.Attempt`).
+
+    Owner: the attach. An emulator that does not listen yet, or takes no talk, has no rules for it.
+    """
+
+    def __init__(self, path: Path, name: str) -> None:
+        self._path = path
+        self._name = name
+        self._following: Following | None = None
+
+    def connecting(self) -> None:
+        """Follow, and let a connection be made (see `Attempt`)."""
+        if self._following is None:
+            try:
+                self._following = _here.expect(self, str(self._path), self._name)
+            except (LinkError, OSError, RuntimeError):
+                # If it stays so, `follow` tells.
+                return
+        self._following.connecting(self._path)
+
+    def ended(self) -> None:
+        """Follow no more (see `Attempt`)."""
+        if self._following is not None:
+            self._following.end(self)
+            self._following = None
 
 
 def follow(runner: Runner) -> None:

@@ -6,6 +6,9 @@ import os
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hostdriver.runtime.attach import Attempt
     from hostdriver.runtime.runner import Runner
 
 FOLLOW_VARIABLE: Final = "EMUZERO_FAULTS_FOLLOW"
@@ -31,6 +34,16 @@ local: Final[list[Following]] = []
 def is_asked() -> bool:
     """Return whether the environment asks for it."""
     return os.environ.get(FOLLOW_VARIABLE, "") not in {"", "0"}
+
+
+def attempt_if_asked(path: Path, name: str) -> Attempt | None:
+    """Have the connections of an attach follow rules, if the environment asks for it."""
+    if not is_asked():
+        return None
+    # Nobody else pays for it.
+    from hostdriver.inject.following import FollowingAttempt  # noqa: PLC0415
+
+    return FollowingAttempt(path, name)
 
 
 def follow_if_asked(runner: Runner) -> None:

@@ -31,7 +31,7 @@ QUESTION_POINTS: Final = frozenset(
         *(point.name for point in SYSTEM_POINTS if point.name.startswith(PREFIX)),
     }
 ) - {CONNECT}
-"""A program's library connects before there is a session: that is the device's `accept`."""
+"""Drivers connect before there are calls: see `connecting`."""
 HANDLE_POINTS: Final = frozenset({POINT})
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, final
 
 from firmware.inject.actions import Errno
 from firmware.link.errors import AttachError
-from firmware.link.runtime_dir import not_connected
 from hostdriver.core.questions import (
     Control,
     Duplicate,
@@ -25,10 +24,8 @@ from hostdriver.runtime.system import System, current
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-    from pathlib import Path
 
     from firmware.inject import Hit
-    from firmware.link.ends import HostEnd
     from firmware.link.segment import Segment
     from hostdriver.core.questions import AnyQuestion
 
@@ -108,14 +105,6 @@ class FaultySystem(System):
             error = self._failing.pop((threading.get_ident(), point), None)
             if error is not None:
                 raise error
-
-    def connect(self, path: Path, name: str, device_index: int = 0) -> HostEnd:
-        """Attach to a device (see `System`)."""
-        try:
-            self._check(CONNECT)
-        except OSError as error:
-            raise not_connected(path, error) from error
-        return super().connect(path, name, device_index)
 
     def reserve(self, size: int, address: int = 0) -> int:
         """Reserve addresses (see `System`)."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from firmware.abi.handshake import HandshakeStatus
 from firmware.link.errors import AttachError, LinkError, NoResources, Refused
@@ -33,6 +34,26 @@ _STARTS: Final = 2
 """How often an emulator is started for one connection: it may leave with its last client."""
 
 
+class Attempt(Protocol):
+    """Who hears of one attach, from before its first connection."""
+
+    def connecting(self) -> None:
+        """Hear that a connection is about to be made.
+
+        Raises:
+            LinkError: the connection fails so.
+        """
+        ...
+
+    def ended(self) -> None:
+        """Hear that nothing was attached, or that the driver is closed; it may not raise."""
+        ...
+
+
+on_attempt: Final[list[Callable[[Path, str], Attempt | None]]] = []
+"""Asked at each attach, with the socket and the program's name, who wants to hear of it."""
+
+
 def attach(
     socket: str | os.PathLike[str] | None = None,
     *,
@@ -58,13 +79,26 @@ def attach(
         path = find_socket(socket)
     except LinkError as error:
         raise attach_error(error) from None
-    try:
-        return Runner(_sessions(path, title, start), socket=str(path), name=title)
-    except LinkError as error:
-        if nobody_listens(error):
-            absent = nobody_listens_at(path, socket)
-            raise ZeError(ZeResult.ZE_RESULT_ERROR_UNINITIALIZED, absent) from None
-        raise attach_error(error) from None
+    attempts = [made for begin in on_attempt if (made := begin(path, title)) is not None]
+
+    def connect(index: int) -> HostEnd:
+        for attempt in attempts:
+            attempt.connecting()
+        return current.system.connect(path, title, index)
+
+    with ExitStack() as undo:
+        for attempt in attempts:
+            undo.callback(attempt.ended)
+        try:
+            runner = Runner(_sessions(connect, path, start), socket=str(path), name=title)
+        except LinkError as error:
+            if nobody_listens(error):
+                absent = nobody_listens_at(path, socket)
+                raise ZeError(ZeResult.ZE_RESULT_ERROR_UNINITIALIZED, absent) from None
+            raise attach_error(error) from None
+        runner.closing += [attempt.ended for attempt in attempts]
+        undo.pop_all()
+    return runner
 
 
 def attach_error(error: LinkError) -> ZeError:
@@ -75,12 +109,14 @@ def attach_error(error: LinkError) -> ZeError:
     return ZeError(result, str(error))
 
 
-def _sessions(path: Path, name: str, start: Callable[[Path], None] | None) -> list[Session]:
+def _sessions(
+    connect: Callable[[int], HostEnd], path: Path, start: Callable[[Path], None] | None
+) -> list[Session]:
     """Return a session for every device, or none at all."""
-    ends = [_first_end(path, name, start)]
+    ends = [_first_end(connect, path, start)]
     try:
         for index in range(1, ends[0].welcome.device_count):
-            ends.append(current.system.connect(path, name, index))  # noqa: PERF401 - closed if one fails
+            ends.append(connect(index))  # noqa: PERF401 - closed if one fails
         return [Session(end) for end in ends]
     except BaseException:
         for end in ends:
@@ -88,14 +124,16 @@ def _sessions(path: Path, name: str, start: Callable[[Path], None] | None) -> li
         raise
 
 
-def _first_end(path: Path, name: str, start: Callable[[Path], None] | None) -> HostEnd:
+def _first_end(
+    connect: Callable[[int], HostEnd], path: Path, start: Callable[[Path], None] | None
+) -> HostEnd:
     """Attach to device 0, starting an emulator when there is none, or it leaves just now."""
     for _ in range(_STARTS):
         try:
-            return current.system.connect(path, name)
+            return connect(0)
         except AttachError as error:
             answers = isinstance(error, Refused) or isinstance(error.__cause__, TimeoutError)
             if start is None or answers or isinstance(error, NoResources):
                 raise
             ensure_listener(path, start)
-    return current.system.connect(path, name)
+    return connect(0)

@@ -39,7 +39,16 @@ POINTS: Final = (
     _driver("ticket", "the driver makes the descriptor of a handle (memfd_create)", "EMFILE"),
     _driver("send", "the driver sends a descriptor to device or program (sendmsg)", "ETOOMANYREFS"),
     _driver("receive", "driver or program take a descriptor from their socket (recvmsg)", "EMFILE"),
-    _driver("connect", "a Python driver connects to the emulator (connect)", "ECONNREFUSED"),
+    Point(
+        "os.driver.connect",
+        Layer.OS,
+        Side.DRIVER,
+        "a driver in a process of its own connects to the emulator (connect), once for each device;"
+        " it has no `call`",
+        (Errno, Close, Delay),
+        Errno(error="ECONNREFUSED"),
+        _OF_DRIVER,
+    ),
     _device(
         "memory_file",
         "the device makes a memory file (memfd_create, mmap)",
