@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Final, final
 
 from firmware.link.errors import LinkError
 from hostdriver.inject.calls import Calls, call_taps
-from hostdriver.inject.connecting import CONNECT, meet
+from hostdriver.inject.connecting import meet
 from hostdriver.inject.drivers import QuestionTap
 from hostdriver.inject.follower import PATIENCE_SECONDS, Changes, Follower
 from hostdriver.inject.joining import local
 from hostdriver.inject.programs import QUESTION_POINTS
+from hostdriver.inject.system import CONNECT
 
 if TYPE_CHECKING:
     from firmware.inject import Hit, Tap
