@@ -67,13 +67,13 @@ def test_a_connection_that_fails_is_told_and_leaves_nothing(
     action: str, told: str, emulator: EmulatorProcess, faults: Faults
 ) -> None:
     connected(emulator)
-    before, here = emulator.audit(), descriptors()
+    before, here = emulator.audit().clients, descriptors()
     with faults.injected(f"{POINT} {action} name=mine"):
         with pytest.raises(ze.ZeError, match=told) as caught:
             connected(emulator)
         assert [hit.by for hit in faults.hits(rule="mine")] == [os.getpid()]
     assert caught.value.result is ze.ZeResult.ZE_RESULT_ERROR_UNINITIALIZED
-    assert (emulator.audit(), descriptors(), local) == (before, here, [])
+    assert (emulator.audit().clients, descriptors(), local) == (before, here, [])
     connected(emulator)
 
 
