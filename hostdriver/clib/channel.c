@@ -30,7 +30,6 @@ enum {
 static const struct timespec SLEEP = {0, 100 * 1000 * 1000};
 
 emuzero_process *_Atomic emuzero_this_process;
-_Thread_local uint32_t emuzero_answers_left;
 
 static emuzero_connection connection = {.socket = -1, .doorbell = -1};
 static uint64_t devices_seen;
@@ -217,7 +216,7 @@ bool emuzero_look_for_life(void)
     now = (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
     last = atomic_load_explicit(&last_look, memory_order_relaxed);
     if (now - last < LOOK_MILLISECONDS) {
-        emuzero_answers_left = UNLOOKED_ANSWERS;
+        emuzero_this_thread.answers_left = UNLOOKED_ANSWERS;
         return true;
     }
     atomic_store_explicit(&last_look, now, memory_order_relaxed);

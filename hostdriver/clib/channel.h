@@ -35,8 +35,14 @@ typedef struct {
 
 extern emuzero_process *_Atomic emuzero_this_process;
 
-/* Answers that this thread may give before it looks again whether the emulator lives. */
-extern _Thread_local uint32_t emuzero_answers_left __attribute__((tls_model("initial-exec")));
+/* What a thread has, in one place, which is found by one call. A faster way would want memory of which a
+ * process has little: where other libraries had it all, a loader could not open this one. */
+typedef struct {
+    const char *error;     /* its error description; NULL: none was set */
+    uint32_t answers_left; /* that it may give before it looks again whether the emulator lives */
+} emuzero_thread;
+
+extern _Thread_local emuzero_thread emuzero_this_thread;
 
 /* Connect if this process has not yet.
  *
@@ -56,15 +62,17 @@ static inline uint8_t *emuzero_answering_channel(void)
 {
     const emuzero_process *own = atomic_load_explicit(&emuzero_this_process, memory_order_acquire);
     uint8_t *channel = NULL;
+    emuzero_thread *own_thread;
 
     if (own != NULL && !atomic_load_explicit(&own->asks, memory_order_relaxed))
         channel = atomic_load_explicit(&own->channel, memory_order_acquire);
     if (channel == NULL ||
         !__atomic_load_n(&((struct emuzero_channel_header *)channel)->answers, __ATOMIC_RELAXED))
         return NULL;
-    if (!emuzero_answers_left)
+    own_thread = &emuzero_this_thread;
+    if (!own_thread->answers_left)
         return emuzero_look_for_life() ? channel : NULL;
-    emuzero_answers_left--;
+    own_thread->answers_left--;
     return channel;
 }
 
@@ -144,13 +152,12 @@ uint64_t emuzero_get(emuzero_slot *slot);
 /* Return where `size` bytes of the message stand; NULL: it is shorter. */
 const uint8_t *emuzero_get_bytes(emuzero_slot *slot, size_t size);
 
-/* The calling thread's error description, kept where no call is needed to find it. */
-extern _Thread_local const char *emuzero_error_now __attribute__((tls_model("initial-exec")));
+/* The calling thread's error description. */
 
 /* Set it to a text that stays as it is. */
 static inline void emuzero_set_error_constant(const char *text)
 {
-    emuzero_error_now = text;
+    emuzero_this_thread.error = text;
 }
 
 void emuzero_set_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

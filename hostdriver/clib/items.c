@@ -9,7 +9,7 @@ enum { ITEM = 8, TEXT_SIZE = 1024 };
 
 static _Thread_local char text[TEXT_SIZE];
 
-_Thread_local const char *emuzero_error_now;
+_Thread_local emuzero_thread emuzero_this_thread;
 
 static size_t padded(size_t size)
 {
@@ -60,7 +60,7 @@ void emuzero_set_error(const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    emuzero_error_now = text;
+    emuzero_this_thread.error = text;
 }
 
 void emuzero_set_error_text(const char *bytes, size_t size)
@@ -69,10 +69,10 @@ void emuzero_set_error_text(const char *bytes, size_t size)
         size = sizeof(text) - 1;
     memcpy(text, bytes, size);
     text[size] = '\0';
-    emuzero_error_now = text;
+    emuzero_this_thread.error = text;
 }
 
 const char *emuzero_error(void)
 {
-    return emuzero_error_now == NULL ? "" : emuzero_error_now;
+    return emuzero_this_thread.error == NULL ? "" : emuzero_this_thread.error;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "handles.h"
+#include "readable.h"
 
 enum { CORE = 0, TAGGED = 16, CHAIN_ROOM = 256, MOST_LINKS = 64, MOST_ELEMENTS = 1 << 13 };
 
@@ -36,12 +37,24 @@ static const emuzero_structure *structure_of_tag(uint8_t family, uint32_t tag)
     return &emuzero_structures[emuzero_tags[low].structure];
 }
 
+/* Return whether a link is there: programs leave what was on their stack in chains that they do not
+ * use. Where a chain leads to no memory, it ends. */
+static bool is_link(uint8_t family, const link_head *link)
+{
+    const emuzero_structure *known;
+
+    if (link == NULL || !emuzero_is_readable(link, sizeof(*link)))
+        return false;
+    known = structure_of_tag(family, link->tag);
+    return known == NULL || emuzero_is_readable(link, known->size);
+}
+
 /* Write a chain: tag and size of each link and its bytes; unknown ones have size 0; then zeros.
  *
  * A link whose tag a program left 0 is unknown too, but would read as the end: it is left out. */
 static void put_chain(emuzero_slot *slot, uint8_t family, const link_head *link)
 {
-    for (int count = 0; link != NULL && count < MOST_LINKS; count++, link = link->next) {
+    for (int count = 0; count < MOST_LINKS && is_link(family, link); count++, link = link->next) {
         const emuzero_structure *known = structure_of_tag(family, link->tag);
         uint32_t size = known == NULL ? 0 : known->size;
 
@@ -55,7 +68,7 @@ static void put_chain(emuzero_slot *slot, uint8_t family, const link_head *link)
 
 static void get_chain(emuzero_slot *slot, uint8_t family, link_head *link)
 {
-    for (int count = 0; link != NULL && count < MOST_LINKS; count++, link = link->next) {
+    for (int count = 0; count < MOST_LINKS && is_link(family, link); count++, link = link->next) {
         const emuzero_structure *known = structure_of_tag(family, link->tag);
         const uint8_t *bytes;
 

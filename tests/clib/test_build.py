@@ -3,6 +3,9 @@
 from pathlib import Path
 
 import pytest
+from elftools.elf.dynamic import DynamicSection
+from elftools.elf.elffile import ELFFile
+from elftools.elf.enums import ENUM_DT_FLAGS
 
 from hostdriver.clib import build
 
@@ -19,6 +22,17 @@ def test_the_library_is_built_once_and_found_again(
     assert first == build.library()
     assert first.stat().st_mtime_ns == made
     assert [path.name for path in first.parent.iterdir()] == [build.NAME]
+
+
+def test_the_library_wants_no_memory_of_which_a_process_has_little() -> None:
+    """Where other libraries have all that is set aside for threads, it could not be opened."""
+    with build.library().open("rb") as file:
+        dynamic = ELFFile(file).get_section_by_name(".dynamic")
+        assert isinstance(dynamic, DynamicSection)
+        flags = [tag.entry.d_val for tag in dynamic.iter_tags("DT_FLAGS")]
+
+    assert flags
+    assert not any(flag & ENUM_DT_FLAGS["DF_STATIC_TLS"] for flag in flags)
 
 
 def test_the_stand_ins_lead_to_the_library() -> None:

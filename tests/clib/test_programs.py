@@ -31,6 +31,7 @@ def environment(emulator: EmulatorProcess) -> dict[str, str]:
         ("mappings", 0),
         ("places", 0),
         ("extensions", 0),
+        ("garbage", 0),
         ("commands", 1),
         ("events", 0),
         ("counting", 0),

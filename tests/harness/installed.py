@@ -57,6 +57,22 @@ def debian_packages(*names: str) -> Path:
     return folder
 
 
+def debian_release(release: str, *names: str) -> Path:
+    """Return a folder with the files of packages of another release of Debian, as below `/`.
+
+    Its programs run by the loader and the libraries in there, so a C library has to be among them.
+    """
+    with _only_once("release", "\n".join((release, *names))) as folder:
+        if not (folder / STAMP).exists():
+            missing = f"Debian's packages {' and '.join(names)} of {release}"
+            options = _own_lists(folder, _release_lists(release), missing)
+            _install(["apt-get", "--quiet", *options, "download", *names], missing, folder)
+            for package in folder.glob("*.deb"):
+                _install(["dpkg-deb", "--extract", str(package), str(folder)], missing)
+            (folder / STAMP).touch()
+    return folder
+
+
 def debian_source(name: str, main_file: str) -> Path:
     """Return the folder of a Debian source package, unpacked.
 
@@ -66,27 +82,44 @@ def debian_source(name: str, main_file: str) -> Path:
     with _only_once("source", name) as folder:
         if not (folder / STAMP).exists():
             missing = f"Debian's source package {name}"
-            for tool in ("apt-get", "dpkg-source"):
-                if shutil.which(tool) is None:
-                    pytest.fail(f"{missing} is needed, and there is no {tool} to get it with")
-            (folder / "lists" / "partial").mkdir(parents=True, exist_ok=True)
-            (folder / "sources.list").write_text(_source_lists(), encoding="utf-8")
-            own = (
-                f"Dir::Etc::sourcelist={folder}/sources.list",
-                "Dir::Etc::sourceparts=-",
-                f"Dir::State::lists={folder}/lists",
-                f"Dir::Cache::srcpkgcache={folder}/lists/sources.bin",
-                f"Dir::Cache::pkgcache={folder}/lists/packages.bin",
-                # Whoever tests may write there, `_apt` need not.
-                "APT::Sandbox::User=root",
-            )
-            options = [word for item in own for word in ("-o", item)]
-            _install(["apt-get", "--quiet", *options, "update"], missing)
+            options = _own_lists(folder, _source_lists(), missing)
             _install(["apt-get", "--quiet", *options, "source", name], missing, folder)
             (folder / STAMP).touch()
         found = list(folder.glob(f"*/{main_file}"))
     assert len(found) == 1, found
     return found[0].parents[main_file.count("/")]
+
+
+def _own_lists(folder: Path, lines: str, missing: str) -> list[str]:
+    """Return the options with which apt-get works by lists in a folder; they are fetched."""
+    for tool in ("apt-get", "dpkg-deb", "dpkg-source"):
+        if shutil.which(tool) is None:
+            pytest.fail(f"{missing} is needed, and there is no {tool} to get it with")
+    (folder / "lists" / "partial").mkdir(parents=True, exist_ok=True)
+    (folder / "sources.list").write_text(lines, encoding="utf-8")
+    own = (
+        f"Dir::Etc::sourcelist={folder}/sources.list",
+        "Dir::Etc::sourceparts=-",
+        f"Dir::State::lists={folder}/lists",
+        f"Dir::Cache::srcpkgcache={folder}/lists/sources.bin",
+        f"Dir::Cache::pkgcache={folder}/lists/packages.bin",
+        # Whoever tests may write there, `_apt` need not.
+        "APT::Sandbox::User=root",
+    )
+    options = [word for item in own for word in ("-o", item)]
+    _install(["apt-get", "--quiet", *options, "update"], missing)
+    return options
+
+
+def _release_lists(release: str) -> str:
+    """Return where the packages of a release are: where those of the system's own come from."""
+    command = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)"]
+    known = subprocess.run(
+        [*command, "Identifier: Packages"], capture_output=True, text=True, check=True
+    )
+    places = (line.split() for line in known.stdout.splitlines())
+    archives = {uri for uri, name, part in places if part == "main" and uri.endswith("debian/")}
+    return "".join(f"deb {uri} {release} main\n" for uri in sorted(archives))
 
 
 def _source_lists() -> str:
