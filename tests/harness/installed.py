@@ -118,7 +118,7 @@ def _release_lists(release: str) -> str:
         [*command, "Identifier: Packages"], capture_output=True, text=True, check=True
     )
     places = (line.split() for line in known.stdout.splitlines())
-    archives = {uri for uri, name, part in places if part == "main" and uri.endswith("debian/")}
+    archives = {uri for uri, _, part in places if part == "main" and uri.endswith("debian/")}
     return "".join(f"deb {uri} {release} main\n" for uri in sorted(archives))
 
 
