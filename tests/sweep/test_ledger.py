@@ -84,3 +84,17 @@ def test_another_sweep_and_what_is_no_ledger_are_refused(tmp_path: Path) -> None
     path.write_bytes(b"[]\n")
     with pytest.raises(BadInput, match="is no ledger of a sweep"):
         Ledger.resume(path, QUESTION)
+
+
+def test_a_ledger_that_another_sweep_writes_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "l"
+    ledger = Ledger(HEADING, path)
+    ledger.add(_entry(1))
+    before = path.read_bytes()
+    with pytest.raises(BadInput, match="another sweep writes there"):
+        Ledger.resume(path, QUESTION)
+    with pytest.raises(BadInput, match="another sweep writes there"):
+        Ledger(HEADING, path)
+    assert path.read_bytes() == before
+    ledger.close()
+    _resumed(path).close()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
+import fcntl
 import threading
 from typing import IO, TYPE_CHECKING, final
 
@@ -62,8 +63,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 class Ledger:
     """Runs that were made, in memory and, with a path, in a file.
 
-    Owner: a sweep; any thread may add. Invariant: the file is a heading and whole lines, but for a
-    last one that was interrupted, which is not read.
+    Owner: a sweep; any thread may add. Invariants: the file is a heading and whole lines, but for a
+    last one that was interrupted, which is not read; it is locked, so no other sweep writes there.
     """
 
     __slots__ = ("_entries", "_file", "_lock", "heading")
@@ -72,7 +73,7 @@ class Ledger:
         """Begin anew, in a file too when there is a path: what it held is gone.
 
         Raises:
-            BadInput: the file cannot be written.
+            BadInput: the file cannot be written, or another sweep writes there.
         """
         self.heading = heading
         self._lock = threading.Lock()
@@ -80,7 +81,8 @@ class Ledger:
         self._file: IO[bytes] | None = None
         if path is not None:
             try:
-                self._file = path.open("wb")
+                self._file = _open(path)
+                self._file.truncate(0)
                 self._write(heading)
             except OSError as error:
                 raise BadInput(f"{path}: {error.strerror}") from error
@@ -90,25 +92,31 @@ class Ledger:
         """Go on with the ledger in a file; None: there is none.
 
         Raises:
-            BadInput: it is no ledger, or of another question, or cannot be used.
+            BadInput: it is no ledger, or of another question, or cannot be used, or another sweep
+                writes there.
         """
-        try:
-            data = path.read_bytes() if path.exists() else b""
-            whole = data[: data.rfind(b"\n") + 1]
-            if not whole:
-                return None
-            heading, entries = _decode(whole, path)
-            if heading.question != question:
-                raise BadInput(
-                    f"{path} is of another sweep: program, options, seed or rules differ;"
-                    " --fresh begins anew"
-                )
+        with contextlib.ExitStack() as undo:
+            try:
+                if not path.exists():
+                    return None
+                file = undo.enter_context(_open(path))
+                data = path.read_bytes()
+                whole = data[: data.rfind(b"\n") + 1]
+                if not whole:
+                    return None
+                heading, entries = _decode(whole, path)
+                if heading.question != question:
+                    raise BadInput(
+                        f"{path} is of another sweep: program, options, seed or rules differ;"
+                        " --fresh begins anew"
+                    )
+                file.truncate(len(whole))
+            except OSError as error:
+                raise BadInput(f"{path}: {error.strerror}") from error
             found = cls(heading)
             found._entries = {entry.cell: entry for entry in entries}
-            os.truncate(path, len(whole))
-            found._file = path.open("ab")
-        except OSError as error:
-            raise BadInput(f"{path}: {error.strerror}") from error
+            found._file = file
+            undo.pop_all()
         return found
 
     def __len__(self) -> int:
@@ -138,6 +146,25 @@ class Ledger:
         if self._file is not None:
             self._file.write(msgspec.json.encode(line) + b"\n")
             self._file.flush()
+
+
+def _open(path: Path) -> IO[bytes]:
+    """Return a ledger's file, to write at its end; nobody else has it meanwhile.
+
+    Raises:
+        BadInput: another sweep writes there.
+        OSError: it cannot be opened.
+    """
+    file = path.open("ab")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise BadInput(f"{path}: another sweep writes there") from None
+    except BaseException:
+        file.close()
+        raise
+    return file
 
 
 def _decode(data: bytes, path: Path) -> tuple[Heading, list[Entry]]:
