@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from tests.harness.children import Child
-    from tests.harness.emulator_process import EmulatorProcess
+    from tests.harness.emulator_process import Audit, EmulatorProcess
 
 SHORT_SECONDS = 0.2
 LOOK_SECONDS = 0.01
@@ -40,6 +40,12 @@ def make_faults(emulator: EmulatorProcess) -> Generator[Faults]:
     with Faults(emulator.path) as faults:
         yield faults
         faults.clear(forget=True)
+
+
+def held(emulator: EmulatorProcess, faults: Faults) -> Audit:
+    """Return what the emulator holds for those who are there: who has left is gone by an answer."""
+    faults.rules()
+    return emulator.audit()
 
 
 @contextmanager
@@ -78,14 +84,14 @@ def call_until_stopped(process: Child) -> None:
 def test_a_program_that_is_killed_in_a_call_leaves_nothing_and_its_last_hit_is_told(
     point: str, emulator: EmulatorProcess, faults: Faults
 ) -> None:
-    before = emulator.audit()
+    before = held(emulator, faults)
     faults.add(f"peer.{point} kill call=zeMemAllocHost name=dies")
     with caller(emulator) as victim:
         victim.say("go")
         assert victim.process.wait() == -signal.SIGKILL
         (hit,) = faults.hits(rule="dies")
         assert (hit.by, hit.site["call"]) == (victim.pid, "zeMemAllocHost")
-    assert emulator.audit() == before
+    assert held(emulator, faults) == before
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -143,13 +149,13 @@ def test_a_stopped_program_goes_on_when_the_emulator_ends(
 def test_one_that_dies_while_it_is_stopped_is_forgotten(
     emulator: EmulatorProcess, faults: Faults
 ) -> None:
-    before = emulator.audit()
+    before = held(emulator, faults)
     faults.add("peer.before stop call=zeMemAllocHost")
     with caller(emulator) as process:
         process.say("go")
         await_stop(process)
         process.kill()
-        assert emulator.audit() == before
+        assert held(emulator, faults) == before
     faults.clear()
     with caller(emulator) as next_one:
         next_one.say("go")
