@@ -30,6 +30,7 @@ from scripts.benchmarks.stand import (
     MICROSECONDS,
     VA,
     alternate,
+    apart,
     attached,
     device_process,
     fence,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scripts.benchmarks.limits import LimitProgram
+    from tests.harness.emulator_process import EmulatorProcess
     from tests.harness.process_client import RawClient
 
 SIZE = 64 << 10
@@ -195,6 +197,28 @@ def measure_commands(client: RawClient, system: LimitProgram, ring: LimitProgram
     return [figure.row() for figure in figures]
 
 
+def measure_placed(device: EmulatorProcess, client: RawClient) -> list[Row]:
+    """Measure what users have: the system chooses the processors, often one for both sides.
+
+    Not by turns: two sides that were apart once and spin since then stay so.
+    """
+    commands = Commands(client)
+
+    def medians() -> list[float]:
+        calls = (commands.nothing, commands.map_and_unmap)
+        return [median_of(partial(seconds_of, call), ROUNDS * SINGLES) for call in calls]
+
+    placed = medians()
+    with apart(device):
+        limits = medians()
+    whats = ("round trip, placed by the system", "map and unmap 64 KiB, placed by the system")
+    limit_is = "the same with a processor for each side"
+    return [
+        Figure(what, value * MICROSECONDS, limit * MICROSECONDS, limit_is, 3).row()
+        for what, value, limit in zip(whats, placed, limits, strict=True)
+    ]
+
+
 def measure_range(client: RawClient, importer: RawClient, system: LimitProgram) -> list[Row]:
     """Measure commands that concern many objects at once."""
     many = Range(client, importer)
@@ -227,9 +251,12 @@ def measure_range(client: RawClient, importer: RawClient, system: LimitProgram) 
 
 def run() -> list[Row]:
     """Measure; return a row a figure."""
+    # Before anything of this process was given a processor.
+    with device_process() as device, attached(device) as client:
+        rows = measure_placed(device, client)
     with limit_program("map", PIECES * SIZE) as system:
         with ring_limit([fence()]) as ring, pinned_client() as (_, client):
-            rows = measure_commands(client, system, ring)
+            rows += measure_commands(client, system, ring)
         with (
             device_process(2 * OBJECTS * SIZE) as device,
             attached(device) as client,
