@@ -183,6 +183,9 @@ def _check_field(point: Point, action: Action) -> None:
         raise RuleError(f"{point.name} has no field {action.field!r}; it has {known}")
 
 
+_ENDLESS: Final = 1 << 63
+
+
 def _check_when(when: When) -> None:
     if not 0.0 <= when.probability <= 1.0:
         raise RuleError(f"probability {when.probability:g}, expected 0 to 1")
@@ -196,8 +199,8 @@ def _check_when(when: When) -> None:
         ("after_seconds", when.after_seconds),
         ("before_seconds", when.before_seconds),
     ):
-        if not 0 <= number < float("inf"):
-            raise RuleError(f"{name} {number}, expected 0 or more")
+        if not 0 <= number < _ENDLESS:
+            raise RuleError(f"{name} {number}, expected 0 or more, and less than 2**63")
 
 
 def _same(wanted: int | None, found: int) -> bool:

@@ -63,6 +63,9 @@ def rule_of(words: Words) -> Rule:
         RuleError: it is none, or nothing can carry it out.
     """
     left = dict(words)
+    for key, value in left.items():
+        if isinstance(value, str) and not value.isprintable():
+            raise RuleError(f"{key}={value!a}: expected text that can be printed")
     point, word, name = (str(left.pop(key, "")) for key in ("point", "action", "name"))
     if not point:
         raise RuleError("a rule without 'point'")

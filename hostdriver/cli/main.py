@@ -6,6 +6,7 @@ the emulator's libraries, nor does completion in a shell.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import os
@@ -137,6 +138,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return Exit.INTERRUPTED
     except BrokenPipeError:
         _drop_output()
+        return Exit.FAILED
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        # What is left of the output cannot be written at the end either.
+        _drop_output()
+        click.echo(f"Error: the output cannot be written: {error.strerror}", err=True)
         return Exit.FAILED
     return result if isinstance(result, int) else Exit.OK
 

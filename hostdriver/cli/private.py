@@ -85,7 +85,7 @@ def _serving(options: Sequence[str], socket: Path, record: Record | None) -> Gen
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "hostdriver.cli", "serve", "--socket", str(socket)),
-                *("--ready-fd", str(told), *given),
+                *("--ready-fd", str(told), "--private", str(os.getpid()), *given),
             ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

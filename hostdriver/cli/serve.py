@@ -7,6 +7,8 @@ import errno
 import json
 import logging
 import os
+import shutil
+import signal
 import traceback
 from dataclasses import fields
 from pathlib import Path
@@ -16,6 +18,7 @@ import click
 
 from firmware.abi.channel import Watching
 from firmware.link.errors import AttachError
+from firmware.link.linux import end_with_parent
 from hostdriver.channel.recorder import Recorder
 from hostdriver.cli import emulator
 from hostdriver.cli.console import say, warn
@@ -57,6 +60,12 @@ A firmware image that the devices refuse is no error: they stay in their boot st
 @click.option(
     "--ready-fd", type=click.IntRange(0), help="Descriptor that gets a JSON line when ready."
 )
+@click.option(
+    "--private",
+    type=click.IntRange(1),
+    hidden=True,
+    help="End with this process, which started it; at the end, remove the socket's folder.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Say what runs as a JSON object.")
 @DRIVER_OPTION
 @LOG_OPTION
@@ -81,6 +90,7 @@ def command(  # noqa: PLR0913 - one for each option
     firmware: Path | None,
     on_demand: bool,
     ready_fd: int | None,
+    private: int | None,
     as_json: bool,
     driver: str | None,
     log: str | None,
@@ -121,7 +131,7 @@ def command(  # noqa: PLR0913 - one for each option
                 os.write(ready_fd, announcement.encode() + b"\n")
             os.close(ready_fd)
 
-    with _explained(path):
+    with _owned(private, path.parent), _explained(path):
         emulator.serve(
             (made,) * count,
             path,
@@ -133,6 +143,20 @@ def command(  # noqa: PLR0913 - one for each option
             scenario=injection.scenario,
             counts_all=injection.counts_all,
         )
+
+
+@contextlib.contextmanager
+def _owned(owner: int | None, folder: Path) -> Generator[None]:
+    """End with the process that owns this one, if there is one; then its folder goes as well."""
+    if owner is None:
+        yield
+        return
+    end_with_parent(owner, signal.SIGTERM)
+    try:
+        yield
+    finally:
+        # The owner may have been killed, and cannot do it then.
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def describe(path: Path, powered: Sequence[Powered]) -> dict[str, object]:

@@ -54,7 +54,7 @@ class PrivateEmulator:
         """What it is."""
         self.starter = starter
         """What starts processes on this emulator."""
-        self._folder = Path(tempfile.mkdtemp(prefix="emuzero-pytest-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="", dir=starter.folder))
         self.socket = self._folder / "emulator.sock"
         """Where it listens; programs find it in EMUZERO_SOCKET."""
         self.records: Records | None = None

@@ -84,6 +84,8 @@ class StarterProcess:
 
     def __init__(self, folder: Path) -> None:
         """Keep what the starter says in `folder`."""
+        self.folder = folder
+        """Where the session keeps its files."""
         self._log = folder / "starter.log"
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: socket.socket | None = None
@@ -134,7 +136,7 @@ class StarterProcess:
                 self._process = subprocess.Popen(
                     [
                         *(sys.executable, "-P", "-m", "hostdriver.pytestplugin.starter"),
-                        str(theirs.fileno()),
+                        *(str(theirs.fileno()), str(os.getpid()), str(self.folder)),
                     ],
                     stdin=subprocess.DEVNULL,
                     stdout=log,

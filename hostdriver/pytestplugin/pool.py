@@ -57,4 +57,5 @@ class Pool:
             emulator.close()
         self._shared.clear()
         self._starter.close()
-        shutil.rmtree(self._folder)
+        # The starter has done that, if there was one.
+        shutil.rmtree(self._folder, ignore_errors=True)

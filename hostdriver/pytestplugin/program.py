@@ -8,9 +8,11 @@ import signal
 import subprocess
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, final
 
+from firmware.link.linux import end_with_parent
 from hostdriver.cli.summary import NOTHING, summary_of
 from hostdriver.pytestplugin.errors import ProgramFailed
 from hostdriver.pytestplugin.forking import SIGNALLED, describe_exit
@@ -125,6 +127,7 @@ class ProgramRunner:
                 text=True,
                 errors="replace",
                 start_new_session=True,
+                preexec_fn=partial(end_with_parent, os.getpid()),  # noqa: PLW1509 - takes no lock
             )
         except OSError as error:
             raise ProgramFailed(f"{command[0]} cannot be started: {error.strerror}") from None

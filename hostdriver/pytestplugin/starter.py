@@ -1,11 +1,12 @@
 """A process that has everything loaded, and forks emulators and children of tests.
 
 To load the code of an emulator or a driver takes far longer than to begin one. So a session of
-pytest has one process that does it once, and forks. It ends, and ends its children, when nobody
-holds the other end of its socket any more, whatever ended them.
+pytest has one process that does it once, and forks. It ends, and ends its children, when the
+session's process does or gives up its end of the socket, whatever ended it; a session that was
+killed leaves its folder to it.
 
-`python -m hostdriver.pytestplugin.starter DESCRIPTOR`: a packet asks for a child, packets answer
-with its process and later with how that ended (see `forking`, the other side).
+`python -m hostdriver.pytestplugin.starter DESCRIPTOR PID FOLDER`: a packet asks for a child,
+packets answer with its process and later with how that ended (see `forking`, the other side).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import gc
 import os
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -49,10 +51,14 @@ class Starter:
     Owner: this process. Invariant: `children` are the pidfds of those that were not waited for.
     """
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, session: int) -> None:
+        """Serve a socket for the process behind the pidfd `session`, which stays the caller's."""
         self._connection = connection
+        self._session = session
         self._poll = select.poll()
         self._poll.register(connection, select.POLLIN)
+        # A process that a test forked may hold the other end for as long as it likes.
+        self._poll.register(session, select.POLLIN)
         self._children: dict[int, int] = {}
 
     def serve(self) -> None:
@@ -69,6 +75,8 @@ class Starter:
 
     def _step(self) -> bool:
         for descriptor, _ in self._poll.poll():
+            if descriptor == self._session:
+                return False
             if descriptor in self._children:
                 self._reap(descriptor)
                 continue
@@ -104,6 +112,7 @@ class Starter:
     def _forget(self) -> None:
         """Close, in a child, what is the starter's."""
         self._connection.close()
+        os.close(self._session)
         for pidfd in self._children:
             os.close(pidfd)
 
@@ -161,12 +170,20 @@ def run_process(request: ProcessRequest, steps: int) -> int:
 
 
 def main() -> None:
-    """Serve the socket whose descriptor the command line names."""
+    """Serve the socket that the command line names, for a session that keeps files in a folder."""
+    _, number, pid, folder = sys.argv
     # Forked children touch fewer pages when the collector leaves what is loaded alone.
     gc.collect()
     gc.freeze()
-    with socket.socket(fileno=int(sys.argv[1])) as connection:
-        Starter(connection).serve()
+    with socket.socket(fileno=int(number)) as connection:
+        try:
+            session = os.pidfd_open(int(pid))
+        except ProcessLookupError:
+            shutil.rmtree(folder, ignore_errors=True)
+            return
+        Starter(connection, session).serve()
+    # The session may have been killed.
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 LOADED: Final = (levelzero, serve, pytest)

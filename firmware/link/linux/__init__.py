@@ -22,6 +22,7 @@ from firmware.link.linux.memory import (
 )
 from firmware.link.linux.process import (
     Credentials,
+    end_with_parent,
     has_ended,
     has_hung_up,
     peer_credentials,
@@ -44,6 +45,7 @@ __all__ = [
     "areas_of",
     "create_memory",
     "create_timer",
+    "end_with_parent",
     "fence",
     "futex_add",
     "futex_wait",

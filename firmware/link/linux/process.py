@@ -6,6 +6,7 @@ import ctypes
 import errno
 import os
 import select
+import signal
 import socket
 import struct
 from typing import Final, NamedTuple
@@ -13,6 +14,7 @@ from typing import Final, NamedTuple
 from firmware.link.linux._libc import LIBC, SYS_PIDFD_GETFD, address_of, raise_errno
 
 _SO_PEERPIDFD: Final = 77
+_PR_SET_PDEATHSIG: Final = 1
 _PR_SET_PTRACER: Final = 0x59616D61
 _PR_SET_PTRACER_ANY: Final = (1 << 64) - 1
 _UCRED: Final = struct.Struct("iII")
@@ -113,6 +115,17 @@ def take_descriptor(pidfd: int, number: int) -> int:
     if found < 0:
         raise raise_errno(f"descriptor {number} of the process behind pidfd {pidfd}")
     return found
+
+
+def end_with_parent(parent: int, number: int = signal.SIGKILL) -> None:
+    """Have this process get a signal when the thread that began it ends, and its process with it.
+
+    To be called by a child of process `parent`, which may have ended before: then the signal comes
+    now. Programs that it executes later keep to it, but not its own children.
+    """
+    _prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), number)
 
 
 def permit_tracing() -> bool:

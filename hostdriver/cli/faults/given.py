@@ -25,6 +25,8 @@ RULES_VARIABLE: Final = "EMUZERO_FAULTS"
 SEED_VARIABLE: Final = "EMUZERO_FAULTS_SEED"
 """Environment variable with the seed."""
 VARIABLES: Final = (RULES_VARIABLE, SEED_VARIABLE)
+MOST_BYTES: Final = 4 << 20
+"""Largest file of a scenario: a thousand rules take a hundredth of it, a device never ends."""
 ArgumentsT = ParamSpec("ArgumentsT")
 ResultT = TypeVar("ResultT")
 _OPTIONS: Final = (
@@ -124,7 +126,11 @@ def read_scenario(path: Path, where: str = "") -> Scenario:
         BadInput: it cannot be read, or is none.
     """
     try:
-        return parse_scenario(path.read_bytes(), path.suffix)
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise BadInput(f"{where}{path}: more than {MOST_BYTES >> 20} MiB, and no scenario")
+        return parse_scenario(data, path.suffix)
     except OSError as error:
         raise BadInput(f"{where}{path}: {error.strerror}") from error
     except RuleError as error:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, final
 
 from firmware.inject import RuleError
 from firmware.link.errors import LinkError
-from hostdriver.cli.exits import BadInput, Exit
+from hostdriver.cli.exits import BadInput, CommandError, Exit
 from hostdriver.cli.faults.document import SCHEMA, coverage_document, hit_object, rule_rows
 from hostdriver.cli.faults.lines import rule_lines
 from hostdriver.inject.remote import Faults
@@ -54,7 +54,11 @@ class ReportFile:
             raise BadInput(f"--faults-report {path}: {error.strerror}") from error
 
     def write(self, outcome: Outcome | None, program: int, verdict: Verdict) -> None:
-        """Write what is known at the end; without an outcome, that the emulator was gone."""
+        """Write what is known at the end; without an outcome, that the emulator was gone.
+
+        Raises:
+            CommandError: it cannot be written any more.
+        """
         document: dict[str, object] = {
             "schema": SCHEMA,
             "exit_status": program,
@@ -67,7 +71,10 @@ class ReportFile:
                 "hits": [hit_object(hit) for hit in outcome.hits],
                 "coverage": coverage_document(outcome.coverage),
             }
-        self._path.write_text(json.dumps(document, indent=2) + "\n")
+        try:
+            self._path.write_text(json.dumps(document, indent=2) + "\n")
+        except OSError as error:
+            raise CommandError(f"--faults-report {self._path}: {error.strerror}") from error
 
 
 def look_at(socket: Path) -> Outcome | None:

@@ -9,10 +9,12 @@ import signal
 import subprocess
 import tempfile
 import time
+from functools import partial
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
 from firmware.inject import Coverage, RuleError
 from firmware.link.errors import LinkError
+from firmware.link.linux import end_with_parent
 from hostdriver.cli.environment import environment_for
 from hostdriver.cli.exits import CommandError
 from hostdriver.cli.listener import Listener
@@ -140,6 +142,7 @@ def _run(setting: Setting, socket: Path) -> _Ran:
                 stdout=out,
                 stderr=err,
                 start_new_session=True,
+                preexec_fn=partial(end_with_parent, os.getpid()),  # noqa: PLW1509 - takes no lock
             )
         except OSError as error:
             raise CommandError(f"{setting.program[0]}: {error.strerror}") from error
