@@ -117,8 +117,8 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 known = ", ".join(point.selectors) or "nothing"
                 raise RuleError(f"{point.name} cannot be selected by {unknown[0]!r}; by {known}")
             _check_field(point, self.action)
-            check_names(self.action)
-            check_numbers(self.action)
+        check_names(self.action)
+        check_numbers(self.action)
         address_range(self.where.address)
         _check_when(self.when)
 
