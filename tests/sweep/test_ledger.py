@@ -98,3 +98,17 @@ def test_a_ledger_that_another_sweep_writes_is_left_alone(tmp_path: Path) -> Non
     assert path.read_bytes() == before
     ledger.close()
     _resumed(path).close()
+
+
+def test_a_device_is_no_ledger(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.jsonl"
+    path.symlink_to("/dev/zero")
+    with pytest.raises(BadInput, match="is no file, and no ledger of a sweep"):
+        Ledger.resume(path, QUESTION)
+
+
+def test_a_plan_of_what_are_no_rules_is_no_ledger(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.jsonl"
+    Ledger(msgspec.structs.replace(HEADING, cells=["mmu.walk explode"]), path).close()
+    with pytest.raises(BadInput, match=r"no action is called 'explode'.*--fresh begins anew"):
+        Ledger.resume(path, QUESTION)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+import pytest
+
+from hostdriver.cli.exits import CommandError
+from hostdriver.cli.sweep.files import write_reports
 from hostdriver.cli.sweep.ledger import Entry, Heading, Question
 from hostdriver.cli.sweep.outcome import Left, Outcome, Trial
 from hostdriver.cli.sweep.page import html_page
 from hostdriver.cli.sweep.reports import json_report, junit_report, repeat_command
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 QUESTION = Question(
     program=["./p", "a b"], options={"--devices": "2"}, seed=7, rules=["all"], most=0
@@ -79,3 +87,10 @@ def test_the_page_shows_what_to_look_at_and_takes_nothing_for_markup() -> None:
     assert "<b>oops" not in page
     assert "<code>mmu.walk</code>" in page
     assert "src=" not in page
+
+
+def test_a_report_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "junit.xml").symlink_to("/dev/full")
+    with pytest.raises(CommandError, match=r"junit\.xml: No space left on device"):
+        write_reports(tmp_path, HEADING, ENTRIES)
+    assert (tmp_path / "report.json").read_bytes() == json_report(HEADING, ENTRIES)

@@ -17,10 +17,9 @@ from hostdriver.cli.options import device_options
 from hostdriver.cli.private import options_of
 from hostdriver.cli.signals import ended_by_signals
 from hostdriver.cli.sweep.cells import default_rules
+from hostdriver.cli.sweep.files import write_reports
 from hostdriver.cli.sweep.ledger import NAME, Ledger, Question
-from hostdriver.cli.sweep.page import html_page
 from hostdriver.cli.sweep.reduce import reduce_scenario
-from hostdriver.cli.sweep.reports import json_report, junit_report
 from hostdriver.cli.sweep.screen import Screen
 from hostdriver.cli.sweep.sweep import run_cells, survey, time_limit
 from hostdriver.cli.sweep.trial import Setting
@@ -28,7 +27,6 @@ from hostdriver.cli.sweep.trial import Setting
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hostdriver.cli.sweep.ledger import Entry, Heading
 
 FIRST_SECONDS: Final = 300.0
 """How long a program may take of which nothing is known yet."""
@@ -149,7 +147,7 @@ def command(  # noqa: PLR0913 - one for each option
     finally:
         ledger.close()
         if output is not None:
-            _write_reports(output, ledger.heading, ledger.entries())
+            write_reports(output, ledger.heading, ledger.entries())
     screen.conclude(ledger.heading, ledger.entries(), output)
     return Exit.OK if all(entry.outcome.is_good for entry in ledger.entries()) else Exit.FAILED
 
@@ -205,9 +203,3 @@ def _folder(output: Path | None) -> Path | None:
         except OSError as error:
             raise BadInput(f"--output {output}: {error.strerror}") from error
     return output
-
-
-def _write_reports(folder: Path, heading: Heading, entries: Sequence[Entry]) -> None:
-    (folder / "report.json").write_bytes(json_report(heading, entries))
-    (folder / "junit.xml").write_bytes(junit_report(heading, entries))
-    (folder / "report.html").write_text(html_page(heading, entries), encoding="utf-8")

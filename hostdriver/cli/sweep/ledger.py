@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, final
 
 import msgspec
 
+from firmware.inject import RuleError, parse_rule
 from hostdriver.cli.exits import BadInput
 from hostdriver.cli.sweep.outcome import Outcome, Trial
 
@@ -99,6 +100,9 @@ class Ledger:
             try:
                 if not path.exists():
                     return None
+                if not path.is_file():
+                    # A device may have no end.
+                    raise BadInput(f"{path} is no file, and no ledger of a sweep")
                 file = undo.enter_context(_open(path))
                 data = path.read_bytes()
                 whole = data[: data.rfind(b"\n") + 1]
@@ -171,6 +175,8 @@ def _decode(data: bytes, path: Path) -> tuple[Heading, list[Entry]]:
     first, *others = data.splitlines()
     try:
         heading = msgspec.json.decode(first, type=Heading)
+        for cell in heading.cells:
+            parse_rule(cell)
         return heading, [msgspec.json.decode(line, type=Entry) for line in others]
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RuleError) as error:
         raise BadInput(f"{path} is no ledger of a sweep: {error}; --fresh begins anew") from error
