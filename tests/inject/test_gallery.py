@@ -31,6 +31,17 @@ def test_the_page_has_at_least_ten_recipes() -> None:
     assert len(BLOCKS) == len(set(BLOCKS))
 
 
+def test_the_program_is_compiled_as_the_page_says(tmp_path: Path) -> None:
+    (commands,) = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    made = tmp_path / "exchange"
+    script = f"""
+        emuzero() {{ {shlex.quote(sys.executable)} -m hostdriver.cli "$@"; }}
+        {commands.replace("-o exchange", f"-o {shlex.quote(str(made))}")}
+    """
+    subprocess.run(["bash", "-euc", script], cwd=ROOT, check=True, timeout=110)
+    assert made.is_file()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.splitlines()[0][14:60])
 def test_each_recipe_shows_what_the_page_says(block: str, folder: Path) -> None:

@@ -1,6 +1,6 @@
 /* Two processes share device memory, and look at every result: something to inject faults into.
  *
- *     cc exchange.c -lze_loader -o exchange
+ *     cc exchange.c -lze_loader -o exchange      (without the system's loader: docs/faults-gallery.md)
  *     emuzero run -- ./exchange
  *
  * The first process allocates four pieces of memory, fills them, and starts itself once more for each
@@ -13,7 +13,11 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <ze_api.h>
+#if __has_include(<level_zero/ze_api.h>)
+#include <level_zero/ze_api.h>
+#else
+#include "level_zero.h" /* comes with emuzero */
+#endif
 
 enum { PIECES = 4, SIZE = 64 * 1024 };
 
