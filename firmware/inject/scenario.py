@@ -85,6 +85,9 @@ def parse_scenario(data: bytes, suffix: str) -> Scenario:
         file = msgspec.convert(_FORMATS[suffix.lower()](data), _File)
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
         raise RuleError(f"no scenario: {error}") from error
+    except RecursionError as error:
+        raise RuleError("no scenario: it is nested too deeply") from error
+    _check_expectation(file.expect)
     rules: list[Rule] = []
     for number, entry in enumerate(file.rules, 1):
         try:
@@ -93,6 +96,19 @@ def parse_scenario(data: bytes, suffix: str) -> Scenario:
             raise RuleError(f"rule {number}: {error}") from error
     check_names(rules)
     return Scenario(rules=tuple(rules), seed=file.seed, expect=file.expect)
+
+
+def _check_expectation(expect: Expectation) -> None:
+    """Say whether what is expected can come.
+
+    Raises:
+        RuleError: it cannot, whatever happens.
+    """
+    if expect.exit_status is not None and not 0 <= expect.exit_status <= 255:
+        raise RuleError(f"expect: exit_status {expect.exit_status}, expected 0 to 255")
+    for name, times in expect.fired.items():
+        if times < 0:
+            raise RuleError(f"expect: rule {name!r} fired {times} times, expected 0 or more")
 
 
 def scenario_json(scenario: Scenario) -> bytes:

@@ -54,6 +54,10 @@ def test_yaml_toml_and_json_say_the_same() -> None:
             ".json",
             "two rules",
         ),
+        (b"[" * 100_000, ".json", "no scenario: it is nested too deeply"),
+        (b"a = " + b"[" * 100_000, ".toml", "no scenario: it is nested too deeply"),
+        (b'{"rules": [], "expect": {"exit_status": 300}}', ".json", "exit_status 300, expected 0"),
+        (b'{"rules": [], "expect": {"fired": {"a": -1}}}', ".json", "'a' fired -1 times"),
         (b'{"rules": ["link.doorbell drop after_rule=b"]}', ".json", "no rule is called 'b'"),
     ],
 )
