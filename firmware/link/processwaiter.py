@@ -59,6 +59,11 @@ def process_waiter(
     )
 
 
+def waits_for_processes(waiter: Waiter) -> bool:
+    """Return whether `process_waiter` made it: others do the device's work while they wait."""
+    return isinstance(waiter, (FutexWaiter, CompiledWaiter))
+
+
 def statistics_of(waiter: Waiter) -> WaitStatistics:
     """Return how the waits of what `process_waiter` made went.
 

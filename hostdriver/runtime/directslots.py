@@ -18,8 +18,7 @@ from firmware.abi.segment import (
     FenceSlot,
 )
 from firmware.link.compiled import compiled_slots
-from firmware.link.processwaiter import patience
-from firmware.link.waiting import StepWaiter
+from firmware.link.processwaiter import patience, waits_for_processes
 from hostdriver.core.slotmemory import REACHED
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ def direct_slot(
         waiter: what waits for its slots otherwise.
         nudge: tells the device of a store that its queues wait for.
     """
-    make = None if isinstance(waiter, StepWaiter) else compiled_slots()
+    make = compiled_slots() if waits_for_processes(waiter) else None
     if make is None:
         return PlainSlot(slots, segment.words.u64, slot)
     return compiled_slot(make, segment.words.u8, slot, slots.is_alive, nudge)
