@@ -60,6 +60,8 @@ class Lookout:
         if self._look is None or pages is None:
             return self._poll(turn, max(1, LOOKS // clients))
         self._look(pages, int(min(SPIN_SECONDS, seconds_left) * 1e9))
+        # The turn may end a client, whose memory stays mapped as long as a view of it is held.
+        del pages
         return turn(1)
 
     def _poll(self, turn: Callable[[int], bool], looks: int) -> bool:

@@ -84,6 +84,21 @@ def test_a_doorbell_is_found(stand: Stand) -> None:
     assert len(stand.turns) == 1
 
 
+def test_a_turn_can_give_up_memory_that_was_looked_at(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = bytearray(8)
+    monkeypatch.setattr(stand.programs, "posted", lambda: [(memoryview(memory), bytes(8))])
+
+    def turn(looks: int) -> bool:
+        stand.turns.append(looks)
+        memory.clear()  # refused with a BufferError as long as there is a view
+        return True
+
+    assert stand.lookout.spin(turn, 1, math.inf)
+    assert len(stand.turns) == 1
+
+
 def test_what_a_program_posted_is_found(stand: Stand) -> None:
     stand.programs.words[0] = 1
 
