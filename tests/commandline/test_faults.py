@@ -85,9 +85,11 @@ def test_rules_are_added_shown_and_removed_by_name(served: Emulator) -> None:
 
 
 def test_hits_and_coverage_tell_what_a_rule_did(served: Emulator) -> None:
-    faults(served, "add", "device.round", "lost", "times=1", "name=lost")
+    faults(served, "add", "device.round", "lost", "times=1", "after_seconds=0.001", "name=lost")
     faults(served, "add", "mmu.entry flip nth=9999")
-    hits = [json.loads(line) for line in faults(served, "hits", "--json").splitlines()]
+    while not (told := faults(served, "hits", "--json")):
+        pass
+    hits = [json.loads(line) for line in told.splitlines()]
     line = faults(served, "hits", "--rule", "l*", "--point", "device.*")
     coverage = document(served, "coverage")
     text = faults(served, "coverage")
@@ -107,7 +109,7 @@ def test_hits_and_coverage_tell_what_a_rule_did(served: Emulator) -> None:
 def test_hits_are_followed_until_ctrl_c(served: Emulator) -> None:
     following = start("faults", "hits", "--follow", "--json", "--socket", served.socket)
     try:
-        faults(served, "add", "device.round", "lost", "times=1", "name=seen")
+        faults(served, "add", "device.round", "lost", "times=1", "after_seconds=0.001", "name=seen")
         assert following.stdout is not None
         assert json.loads(following.stdout.readline())["rule"] == "seen"
     finally:
