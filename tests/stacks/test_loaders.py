@@ -15,6 +15,7 @@ import pytest
 
 from hostdriver.clib.build import COMPILERS, LOADER, library, stand_ins
 from tests.harness.installed import debian_packages
+from tests.harness.loaders import runner_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,26 +65,11 @@ def make_compiler(debian: Path, tmp_path_factory: pytest.TempPathFactory) -> Cal
 @pytest.fixture(name="run", scope="module")
 def make_runner(debian: Path, emulator: EmulatorProcess) -> Callable[..., str]:
     """Return what runs a program under Debian's loader; nothing of it may be left."""
-    before = emulator.audit()
+    run_on = runner_on(emulator)
 
     def run(*command: object, more_libraries: str = "", **variables: str) -> str:
         folders = filter(None, [str(debian / LIBRARIES), more_libraries])
-        done = subprocess.run(
-            [*map(str, command)],
-            env={
-                **os.environ,
-                "EMUZERO_SOCKET": str(emulator.path),
-                "LD_LIBRARY_PATH": os.pathsep.join(folders),
-                **variables,
-            },
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert (done.returncode, done.stderr) == (0, "")
-        assert emulator.audit() == before
-        return done.stdout
+        return run_on(*command, **{"LD_LIBRARY_PATH": os.pathsep.join(folders), **variables})
 
     return run
 

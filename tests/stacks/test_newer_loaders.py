@@ -6,7 +6,6 @@ installed.
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 
 from hostdriver.clib.build import COMPILERS, LOADER, library
 from tests.harness.installed import debian_release
+from tests.harness.loaders import runner_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,25 +67,13 @@ def make_compiler(trixie: Path, tmp_path_factory: pytest.TempPathFactory) -> Cal
 @pytest.fixture(name="run", scope="module")
 def make_runner(trixie: Path, emulator: EmulatorProcess) -> Callable[..., str]:
     """Return what runs a program by the later Debian's libraries; nothing of it may be left."""
-    before = emulator.audit()
+    run_on = runner_on(emulator)
 
     def run(*command: object, **variables: str) -> str:
-        done = subprocess.run(
-            [trixie / DYNAMIC_LOADER, "--library-path", trixie / LIBRARIES, *map(str, command)],
-            env={
-                **os.environ,
-                "EMUZERO_SOCKET": str(emulator.path),
-                "ZE_ENABLE_ALT_DRIVERS": str(library()),
-                **variables,
-            },
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
+        by_loader = (trixie / DYNAMIC_LOADER, "--library-path", trixie / LIBRARIES)
+        return run_on(
+            *by_loader, *command, **{"ZE_ENABLE_ALT_DRIVERS": str(library()), **variables}
         )
-        assert (done.returncode, done.stderr) == (0, "")
-        assert emulator.audit() == before
-        return done.stdout
 
     return run
 

@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-#include "level_zero.h"
+#include "need.h"
 
 enum { LISTS = 9, SIZE = 4096, RECORD = 72, RING = 1 << 18 };
 
@@ -22,16 +22,6 @@ static char *memory;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t tail;
 static char ring[RING];
-
-static void need(ze_result_t found)
-{
-    if (found) {
-        const char *why = "";
-        zerGetLastErrorDescription(&why);
-        fprintf(stderr, "%#x: %s\n", (unsigned)found, why);
-        exit(1);
-    }
-}
 
 static void make_events(void)
 {

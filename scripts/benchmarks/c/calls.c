@@ -5,19 +5,9 @@
  * calls begin        prints the nanoseconds from zeInit to the list of devices, and ends */
 #include "limit.h"
 
-#include "level_zero.h"
+#include "need.h"
 
 static ze_device_handle_t the_device;
-
-static void need(ze_result_t found)
-{
-    if (found) {
-        const char *why = "";
-        zerGetLastErrorDescription(&why);
-        fprintf(stderr, "%#x: %s\n", (unsigned)found, why);
-        exit(1);
-    }
-}
 
 static uint64_t begin(void)
 {
