@@ -240,6 +240,11 @@ class Changes:
         self.talk.settimeout(waits_seconds)
         self._lines = Lines(self.talk, waits=waits_seconds is not None)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the talk is not closed yet, by this side."""
+        return self.talk.fileno() >= 0
+
     def ask(self, generation: int) -> None:
         """Ask for what comes after a state of the rules; to be called before each `take`.
 

@@ -126,28 +126,31 @@ class Following:
                 return
             _here.forget(self)
             self._follower.close()
-            if self._thread.is_alive():
-                # It wakes, sees that all is over, and closes its talk.
+            if self._changes.is_open:
+                # The thread wakes, sees that all is over, and closes its talk.
                 self._changes.talk.shutdown(socket.SHUT_RDWR)
         self._thread.join(PATIENCE_SECONDS)
 
     def _listen(self) -> None:
         """Take changed rules as they come; in a thread."""
-        with self._changes.talk:
-            try:
-                self._changes.ask(self._follower.generation)
-                while not self._follower.is_lost:
-                    orders = self._changes.take()
-                    with self._lock:
-                        if orders is None:
-                            self._follower.tell()
-                            continue
-                        self._follower.take(orders)
-                        generation = self._follower.generation
-                    self._changes.ask(generation)
-            except (LinkError, OSError) as problem:
+        try:
+            self._changes.ask(self._follower.generation)
+            while not self._follower.is_lost:
+                orders = self._changes.take()
                 with self._lock:
-                    self._follower.lose(problem)
+                    if orders is None:
+                        self._follower.tell()
+                        continue
+                    self._follower.take(orders)
+                    generation = self._follower.generation
+                self._changes.ask(generation)
+        except (LinkError, OSError) as problem:
+            with self._lock:
+                self._follower.lose(problem)
+        finally:
+            # Whoever ends all this may be about to wake this thread by the same talk.
+            with self._lock:
+                self._changes.talk.close()
 
 
 @final

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hostdriver import levelzero as ze
+from hostdriver.inject.follower import Changes, Follower
 from hostdriver.inject.joining import FOLLOW_VARIABLE, local
 from hostdriver.inject.remote import Faults
 from tests.harness.commandline import emuzero
@@ -75,6 +76,43 @@ def test_a_connection_that_fails_is_told_and_leaves_nothing(
     assert caught.value.result is ze.ZeResult.ZE_RESULT_ERROR_UNINITIALIZED
     assert (emulator.audit().clients, descriptors(), local) == (before, here, [])
     connected(emulator)
+
+
+def test_a_driver_that_ends_while_it_hears_of_changed_rules_can_still_wake_who_hears(
+    emulator: EmulatorProcess, faults: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread that hears is over as soon as it sees the end, before the end has seen to it."""
+    hears_again, is_over = threading.Event(), threading.Event()
+    talks: list[Changes] = []
+    are_there: list[bool] = []
+    ask, close = Changes.ask, Follower.close
+
+    def asks(changes: Changes, generation: int) -> None:
+        if talks:
+            hears_again.set()
+            is_over.wait(PATIENCE_SECONDS)
+        talks.append(changes)
+        ask(changes, generation)
+
+    def closes(follower: Follower) -> None:
+        hears_again.wait(PATIENCE_SECONDS)
+        close(follower)
+        is_over.set()
+        begun = time.monotonic()
+        while talks[0].is_open and time.monotonic() - begun < LATE_SECONDS:
+            os.sched_yield()
+        are_there.append(talks[0].is_open)
+
+    monkeypatch.setattr(Changes, "ask", asks)
+    monkeypatch.setattr(Follower, "close", closes)
+    driver = ze.connect(emulator.path, start=None)
+    faults.add(f"{POINT} errno=EACCES name=mine")
+
+    driver.close()
+
+    assert are_there == [True]
+    assert [talk.is_open for talk in talks] == [False, False]
+    assert local == []
 
 
 def test_a_connection_is_late(emulator: EmulatorProcess, faults: Faults) -> None:
