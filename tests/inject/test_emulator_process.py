@@ -10,6 +10,7 @@ import pytest
 from hostdriver import levelzero as ze
 from hostdriver.inject.remote import Faults
 from tests.harness.application_memory import mapped
+from tests.harness.emulator_process import emulator_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 
 SIZE = 1 << 16
 LARGE = 6 << 20
+
+
+@pytest.fixture(name="emulator", scope="module")
+def make_emulator(tmp_path_factory: pytest.TempPathFactory) -> Generator[EmulatorProcess]:
+    """Run a device process for these tests alone: memory with an error goes out of service."""
+    with emulator_process(tmp_path_factory.mktemp("emulator")) as running:
+        yield running
 
 
 def allocate_device(context: ze.Context) -> None:
