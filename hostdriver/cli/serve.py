@@ -7,8 +7,6 @@ import errno
 import json
 import logging
 import os
-import shutil
-import signal
 import traceback
 from dataclasses import fields
 from pathlib import Path
@@ -18,7 +16,6 @@ import click
 
 from firmware.abi.channel import Watching
 from firmware.link.errors import AttachError
-from firmware.link.linux import end_with_parent
 from hostdriver.channel.recorder import Recorder
 from hostdriver.cli import emulator
 from hostdriver.cli.console import say, warn
@@ -26,6 +23,7 @@ from hostdriver.cli.exits import BadInput, CommandError
 from hostdriver.cli.faults.given import fault_options, injection_of
 from hostdriver.cli.hostlimits import memory_limits
 from hostdriver.cli.options import DRIVER_OPTION, LOG_OPTION, device_options
+from hostdriver.cli.owned import owned
 from hostdriver.cli.sizes import format_size
 from hostdriver.cli.specfile import read_file, read_spec
 from hostdriver.runtime.discovery import find_socket
@@ -120,6 +118,8 @@ def command(  # noqa: PLR0913 - one for each option
     path = _socket_path(socket)
 
     def ready(powered: Sequence[Powered]) -> None:
+        # Signals are the emulator's now: whatever comes, it has been told to end.
+        leaving.is_under_way = True
         _warn_of_refusals(powered)
         _warn_of_limits(made, powered[0].spec)
         announcement = json.dumps(describe(path, powered))
@@ -131,7 +131,7 @@ def command(  # noqa: PLR0913 - one for each option
                 os.write(ready_fd, announcement.encode() + b"\n")
             os.close(ready_fd)
 
-    with _owned(private, path.parent), _explained(path):
+    with owned(private, path.parent) as leaving, _explained(path):
         emulator.serve(
             (made,) * count,
             path,
@@ -143,20 +143,6 @@ def command(  # noqa: PLR0913 - one for each option
             scenario=injection.scenario,
             counts_all=injection.counts_all,
         )
-
-
-@contextlib.contextmanager
-def _owned(owner: int | None, folder: Path) -> Generator[None]:
-    """End with the process that owns this one, if there is one; then its folder goes as well."""
-    if owner is None:
-        yield
-        return
-    end_with_parent(owner, signal.SIGTERM)
-    try:
-        yield
-    finally:
-        # The owner may have been killed, and cannot do it then.
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def describe(path: Path, powered: Sequence[Powered]) -> dict[str, object]:
