@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "channel.h"
+#include "refusal.h"
 #include "start.h"
 
 enum {
@@ -149,8 +150,8 @@ static bool say_hello(int socket)
 
 /* Receive the answer; returns the number of descriptors, or -1 with the error description set;
  * `hung_up`: there was no answer. */
-static int receive_welcome(int socket, struct emuzero_welcome *welcome, int *numbers,
-                           bool *hung_up)
+static int receive_welcome(int socket, const char *path, struct emuzero_welcome *welcome,
+                           int *numbers, bool *hung_up)
 {
     control_space control;
     struct iovec bytes = {welcome, sizeof(*welcome)};
@@ -174,8 +175,7 @@ static int receive_welcome(int socket, struct emuzero_welcome *welcome, int *num
     }
     count = descriptors_of(&message, numbers, EMUZERO_MAX_DESCRIPTORS);
     if (welcome->status != EMUZERO_HANDSHAKE_STATUS_OK) {
-        emuzero_set_error("the emulator refuses this process: handshake status %u, detail %u",
-                          welcome->status, welcome->detail);
+        emuzero_set_refusal(path, welcome);
     } else if (message.msg_flags & MSG_CTRUNC || count != (int)welcome->device_count + 2) {
         emuzero_set_error("%d of %u descriptors arrived: this process is at its limit "
                           "(RLIMIT_NOFILE)",
@@ -259,7 +259,7 @@ static answer attach(emuzero_connection *connection, const char *path)
     connection->socket_identity = identity_of(connection->socket);
     setsockopt(connection->socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     if (say_hello(connection->socket))
-        count = receive_welcome(connection->socket, &welcome, numbers, &hung_up);
+        count = receive_welcome(connection->socket, path, &welcome, numbers, &hung_up);
     else
         emuzero_set_error("the emulator at %s hung up", path);
     if (count < 0) {
