@@ -96,7 +96,13 @@ class Injection:
         Raises:
             RuleError: one of them cannot be carried out.
         """
-        return Injected(self.faults, self.faults.add(*rules))
+        __tracebackhide__ = True
+        try:
+            names = self.faults.add(*rules)
+        except RuleError as error:
+            # What is wrong is the rule, so the report shows where it was given and nothing inside.
+            raise RuleError(str(error)) from None
+        return Injected(self.faults, names)
 
     def hits(self) -> tuple[HitRow, ...]:
         """Return every time that a rule has fired, oldest first."""

@@ -77,6 +77,14 @@ def test_a_failure_says_what_is_wrong(run: Run, test: str) -> None:
     assert [text for text in SAYS[test] if text not in said] == [], said
 
 
+def test_a_wrong_rule_is_told_where_it_was_given_and_nowhere_inside(run: Run) -> None:
+    said = run.failures["test_a_rule_is_wrong"]
+
+    assert 'emuzero_inject("memory.allocate explode")' in said
+    assert "hostdriver/" not in said
+    assert "_ask" not in said
+
+
 def test_a_test_is_run_for_each_site_and_fails_for_those_that_it_does_not_survive(run: Run) -> None:
     name = "TestMethods.test_it_forgets_what_it_had"
     failed = {test for test in run.failures if test.startswith(name)}
