@@ -6,42 +6,42 @@ list of names.
 
 from __future__ import annotations
 
-import re
 from dataclasses import fields
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from device.core._spec_checks import Latencies, MappableHandles, Profile, SpecError
 from firmware.abi.extensions import EXTENSIONS_BY_NAME, Extension
 from firmware.abi.ids import PageSizes
+from firmware.abi.sizes import parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+_EXPECTED_SIZE: Final = 'bytes or a text such as "64 KiB"'
 NamedT = TypeVar("NamedT", Profile, MappableHandles)
 
-_SIZE: Final = re.compile(r"([0-9]{1,20}) ?(B|KiB|MiB|GiB|TiB)")
-_UNITS: Final = {"B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}
 
-
-def parse_size(key: str, value: object) -> int:
-    """Return a size in bytes, from a number or a text such as "64 KiB".
+def read_size(key: str, value: object) -> int:
+    """Return a size in bytes, from a number or a text such as "64 KiB" (see `parse_size`).
 
     Raises:
         SpecError: neither.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
-        raise SpecError(key, 'bytes or a text such as "64 KiB"', repr(value))
-    return int(match[1]) << _UNITS[match[2]]
+    if not isinstance(value, str):
+        raise SpecError(key, _EXPECTED_SIZE, repr(value))
+    try:
+        return parse_size(value)
+    except ValueError as error:
+        raise SpecError(key, _EXPECTED_SIZE, str(error)) from None
 
 
 def _parse_page_sizes(key: str, value: object) -> PageSizes:
     known = {int(size) for size in PageSizes}
     found = PageSizes(0)
     for item in _items(key, value):
-        size = parse_size(key, item)
+        size = read_size(key, item)
         if size not in known:
             raise SpecError(key, 'sizes among "4 KiB", "64 KiB", "2 MiB", "1 GiB"', repr(item))
         found |= PageSizes(size)
@@ -87,11 +87,11 @@ def _items(key: str, value: object) -> list[object]:
 
 
 _PARSERS: Final[Mapping[str, Callable[[str, object], object]]] = {
-    "vram_size": parse_size,
-    "max_allocation_size": parse_size,
-    "interleave_bytes": parse_size,
-    "chunk_bytes": parse_size,
-    "cache_size": parse_size,
+    "vram_size": read_size,
+    "max_allocation_size": read_size,
+    "interleave_bytes": read_size,
+    "chunk_bytes": read_size,
+    "cache_size": read_size,
     "page_sizes": _parse_page_sizes,
     "extensions": _parse_extensions,
     "profile": _parse_profile,

@@ -24,7 +24,11 @@ _OPTIONS: Final = (
         type=click.IntRange(1, MAX_DEVICES),
         help="How many, all alike; by default as many as the specification says, or 1.",
     ),
-    click.option("--vram", type=SIZE, help="Memory of each device, such as 2GiB; 8GiB by default."),
+    click.option(
+        "--vram",
+        type=SIZE,
+        help="Memory of each device, such as 2GiB or 512M (powers of 1024); 8GiB by default.",
+    ),
     click.option(
         "--spec",
         type=click.Path(path_type=Path),

@@ -1,24 +1,10 @@
 """Sizes as people write and read them: 8GiB, 512MiB, 65536."""
 
-import re
 from typing import Final
 
 import click
 
-_UNITS: Final = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
-_PATTERN: Final = re.compile(r"(\d+)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
-
-
-def parse_size(text: str) -> int:
-    """Return the bytes that `text` names; units are powers of 1024.
-
-    Raises:
-        ValueError: not a number with one of the units K, M, G, T.
-    """
-    match = _PATTERN.fullmatch(text.strip())
-    if match is None:
-        raise ValueError(f"{text!r} is no size; write for example 65536, 512MiB or 8GiB")
-    return int(match[1]) << _UNITS[match[2].upper()]
+from firmware.abi.sizes import parse_size
 
 
 def format_size(size: int) -> str:

@@ -5,8 +5,9 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firmware.abi.sizes import parse_size
 from hostdriver.cli.main import emuzero
-from hostdriver.cli.sizes import format_size, parse_size
+from hostdriver.cli.sizes import format_size
 
 
 @pytest.mark.parametrize(
@@ -26,7 +27,9 @@ def test_units_are_powers_of_1024(text: str, size: int) -> None:
     assert parse_size(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "-1", "1.5G", "G", "8 gigs", "1PiB"])
+@pytest.mark.parametrize(
+    "text", ["", "-1", "1.5G", "G", "8 gigs", "1PiB", "8 G", "1  MiB", "9" * 21]
+)
 def test_what_is_no_size_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match="512MiB"):
         parse_size(text)
@@ -59,3 +62,16 @@ def test_a_wrong_size_on_the_command_line_is_a_usage_error() -> None:
 
     assert shown.exit_code == 2
     assert "'lots' is no size" in shown.output
+
+
+@pytest.mark.parametrize(
+    ("text", "instead"), [("3GB", "3GiB"), ("64 kb", "64KiB"), ("1TB", "1TiB"), ("7MB", "7MiB")]
+)
+def test_a_unit_that_may_be_of_1000_is_refused_with_the_one_of_1024(
+    text: str, instead: str
+) -> None:
+    shown = CliRunner().invoke(emuzero, ["serve", "--vram", text])
+
+    assert shown.exit_code == 2
+    assert f"'{text}' may mean powers of 1000" in " ".join(shown.output.split())
+    assert instead in shown.output

@@ -11,6 +11,7 @@ from firmware.abi.boot import FirmwareLimits
 from firmware.abi.extensions import EXTENSIONS_BY_NAME, Extension, extension_name
 from firmware.abi.ids import PageSizes
 from firmware.abi.segment import SpecBlock
+from firmware.abi.sizes import parse_size
 
 ROOT = Path(__file__).parents[2]
 LIMITS = FirmwareLimits(
@@ -82,6 +83,8 @@ def test_a_file_sets_sizes_lists_and_tables() -> None:
         ("vram = 3", "vram"),
         ("vram_size = '8 G'", "vram_size"),
         ("vram_size = true", "vram_size"),
+        ("vram_size = '3GB'", "vram_size"),
+        ("chunk_bytes = '64 kB'", "chunk_bytes"),
         ("vram_size = 65537", "vram_size"),
         ("vram_size = 4096", "vram_size"),
         ("page_sizes = 4096", "page_sizes"),
@@ -119,6 +122,20 @@ def test_what_no_device_can_have_is_refused_by_key(text: str, key: str) -> None:
 
     assert refusal.value.key == key
     assert key in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["65536K", "64M", "64m", "64MiB", "64 MiB", "67108864", "67108864 B"]
+)
+def test_sizes_are_those_of_the_command_line(text: str) -> None:
+    spec = DeviceSpec.from_toml(f'vram_size = "{text}"\nmax_allocation_size = "64M"')
+
+    assert spec.vram_size == parse_size(text) == 64 << 20
+
+
+def test_a_unit_that_may_be_of_1000_is_refused_with_the_one_of_1024() -> None:
+    with pytest.raises(SpecError, match=r"'3GB' may mean powers of 1000 .* write 3GiB"):
+        DeviceSpec.from_toml('vram_size = "3GB"')
 
 
 def test_a_refusal_says_what_was_expected_and_found() -> None:
