@@ -10,6 +10,7 @@ from firmware.inject.injector import Injector
 from firmware.inject.point import Layer, Point, Side
 from firmware.inject.rule import FOREVER, Rule, When, Where
 from firmware.inject.scenario import Expectation, Scenario, parse_scenario, scenario_json
+from firmware.inject.seeds import check_seed
 from firmware.inject.site import Site
 from firmware.inject.words import line_of, parse_rule, rule_of, words_of
 
@@ -35,6 +36,7 @@ __all__ = [
     "Tap",
     "When",
     "Where",
+    "check_seed",
     "line_of",
     "matching",
     "parse_rule",

@@ -19,6 +19,7 @@ import msgspec
 
 from firmware.inject.errors import RuleError
 from firmware.inject.rule import Rule
+from firmware.inject.seeds import check_seed
 from firmware.inject.words import parse_rule, rule_of, words_of
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ def parse_scenario(data: bytes, suffix: str) -> Scenario:
     """Return the scenario in a file's bytes; `suffix` of its name says the format.
 
     Raises:
-        RuleError: unknown format; not of that format or shape; a rule that cannot be carried out.
+        RuleError: unknown format; not of that format or shape; a rule that cannot be carried out;
+            a seed of more than 64 bits.
     """
     if suffix.lower() not in _FORMATS:
         raise RuleError(f"a scenario in {suffix!r}: expected {', '.join(_FORMATS)}")
@@ -88,6 +90,7 @@ def parse_scenario(data: bytes, suffix: str) -> Scenario:
     except RecursionError as error:
         raise RuleError("no scenario: it is nested too deeply") from error
     _check_expectation(file.expect)
+    check_seed(file.seed)
     rules: list[Rule] = []
     for number, entry in enumerate(file.rules, 1):
         try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, final
 
 import msgspec
 
-from firmware.inject import Coverage, Rule, RuleError, words_of
+from firmware.inject import Coverage, Rule, RuleError, check_seed, words_of
 from firmware.link.client import open_talk
 from firmware.link.errors import ContractError, LinkError
 from firmware.link.lines import Lines
@@ -112,9 +112,11 @@ class Faults:
             stay: whether they stay when this talk ends.
 
         Raises:
-            RuleError: one of them cannot be carried out.
+            RuleError: one of them cannot be carried out, or the seed has more than 64 bits.
             LinkError: the emulator is gone.
         """
+        if seed is not None:
+            check_seed(seed)
         given = [words_of(rule) if isinstance(rule, Rule) else rule for rule in rules]
         told = [rule if isinstance(rule, str) else dict(rule) for rule in given]
         self._holds = self._holds or not stay
@@ -205,8 +207,13 @@ class Faults:
         self._ask(Count(on=on), Done)
 
     def seed(self, seed: int) -> None:
-        """Set the seed of all chance from now on."""
-        self._ask(Seed(seed=seed), Done)
+        """Set the seed of all chance from now on.
+
+        Raises:
+            RuleError: it has more than 64 bits.
+            LinkError: the emulator is gone.
+        """
+        self._ask(Seed(seed=check_seed(seed)), Done)
 
     def _ask(self, request: Request, kind: type[AnswerT]) -> AnswerT:
         """Return the answer to a request.

@@ -7,6 +7,8 @@ from typing import Final, Protocol
 
 import pytest
 
+from firmware.inject import RuleError, check_seed
+
 
 class Node(Protocol):
     """A worker of xdist as its controller has it."""
@@ -34,12 +36,15 @@ def choose_seed(config: pytest.Config) -> None:
     """Choose the run's seed; workers of xdist are told that of their controller.
 
     Raises:
-        pytest.UsageError: the one given is no number.
+        pytest.UsageError: the one given is no number, or has more than 64 bits.
     """
     told: dict[str, object] = getattr(config, "workerinput", {})
     given: str | None = str(told[OPTION]) if OPTION in told else config.getoption(OPTION)
     try:
-        seed = random.SystemRandom().getrandbits(_BITS) if given is None else int(given, 0)
+        drawn = random.SystemRandom().getrandbits(_BITS)
+        seed = drawn if given is None else check_seed(int(given, 0))
+    except RuleError as error:
+        raise pytest.UsageError(f"--emuzero-seed: {error}") from None
     except ValueError:
         raise pytest.UsageError(f"--emuzero-seed={given}: expected a whole number") from None
     config.stash[SEED] = seed

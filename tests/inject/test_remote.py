@@ -285,3 +285,14 @@ if __name__ == "__main__":
     import sys
 
     globals()[sys.argv[1]](*sys.argv[2:])
+
+
+def test_a_seed_of_more_than_64_bits_is_refused_and_changes_nothing(faults: Faults) -> None:
+    faults.seed(5)
+
+    with pytest.raises(RuleError, match="64 bits"):
+        faults.seed(1 << 64)
+    with pytest.raises(RuleError, match="64 bits"):
+        faults.add(LOSES, seed=1 << 64)
+
+    assert (faults.rules().seed, lines_of(faults)) == (5, [])

@@ -49,6 +49,7 @@ def test_the_command_line_counts_more_than_the_file(pytester: pytest.Pytester) -
         ("--emuzero-devices=0", "emuzero_devices: 0, expected 1 or more"),
         ("--emuzero-scope=week", "emuzero_scope: 'week', expected test or session"),
         ("--emuzero-seed=x", "--emuzero-seed=x: expected a whole number"),
+        (f"--emuzero-seed={1 << 64}", "expected a whole number of at most 64 bits"),
         ("--emuzero-trace=maybe", "emuzero_trace: 'maybe', expected true or false"),
     ],
 )

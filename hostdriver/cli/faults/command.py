@@ -24,6 +24,7 @@ from hostdriver.cli.faults.document import (
 from hostdriver.cli.faults.given import read_scenario
 from hostdriver.cli.faults.lines import coverage_lines, hit_line, rule_lines
 from hostdriver.cli.faults.table import list_lines, point_lines, points_document
+from hostdriver.cli.seeds import SEED
 from hostdriver.inject.remote import Faults
 from hostdriver.runtime.discovery import nobody_listens
 
@@ -117,7 +118,7 @@ def list_(*, glob: str, layer: str | None, as_json: bool) -> None:
 
 @command.command()
 @click.argument("words", nargs=-1, shell_complete=complete_words, metavar="RULE...")
-@click.option("--seed", type=int, help="Seed of all chance from now on.")
+@click.option("--seed", type=SEED, help="Seed of all chance from now on.")
 @click.option("--scenario", type=click.Path(path_type=Path), help="Add the rules of a file.")
 @talk_options
 def add(

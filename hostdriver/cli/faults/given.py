@@ -13,6 +13,7 @@ from firmware.inject import Expectation, RuleError, Scenario, parse_rule, parse_
 from firmware.inject.scenario import check_names
 from hostdriver.cli.exits import BadInput
 from hostdriver.cli.faults.completing import complete_rules
+from hostdriver.cli.seeds import SEED, parse_seed
 from hostdriver.inject.joining import FOLLOW_VARIABLE
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ _OPTIONS: Final = (
         type=click.Path(path_type=Path),
         help="Inject the faults of a file: TOML, YAML or JSON.",
     ),
-    click.option("--seed", type=int, help="Seed of the faults' chance; the scenario's, or 0."),
+    click.option("--seed", type=SEED, help="Seed of the faults' chance; the scenario's, or 0."),
     click.option(
         "--count-points",
         is_flag=True,
@@ -114,9 +115,9 @@ def from_environment(environment: Mapping[str, str]) -> Scenario:
     if not seed:
         return found
     try:
-        return msgspec.structs.replace(found, seed=int(seed, 0))
+        return msgspec.structs.replace(found, seed=parse_seed(seed))
     except ValueError as error:
-        raise BadInput(f"{SEED_VARIABLE}: {seed!r} is no whole number") from error
+        raise BadInput(f"{SEED_VARIABLE}: {error}") from error
 
 
 def read_scenario(path: Path, where: str = "") -> Scenario:

@@ -15,6 +15,7 @@ from hostdriver.cli.exits import BadInput, Exit
 from hostdriver.cli.faults.completing import complete_rules
 from hostdriver.cli.options import device_options
 from hostdriver.cli.private import options_of
+from hostdriver.cli.seeds import SEED
 from hostdriver.cli.signals import ended_by_signals
 from hostdriver.cli.sweep.cells import default_rules
 from hostdriver.cli.sweep.files import write_reports
@@ -69,7 +70,7 @@ Exit codes:
     help="Runs of one point: its first site, its last, some between; 0, the default: all sites.",
 )
 @click.option(
-    "--seed", type=int, default=0, help="Seed of what rules leave to chance, and of --most."
+    "--seed", type=SEED, default=0, help="Seed of what rules leave to chance, and of --most."
 )
 @click.option(
     "--timeout",
