@@ -22,6 +22,7 @@ SANITIZED = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-
 TIGHT = "-DEMUZERO_FIRST_ROOM=512"
 """Four handles, and more room in small steps."""
 NOT_HERE = {
+    "embeds",
     "gone",
     "identifiers",
     "local",
@@ -30,10 +31,11 @@ NOT_HERE = {
     "nobody",
     "polling",
     "recorded",
+    "refused",
     "starts",
 }
-"""Programs that a test has to talk to, or that need no emulator; one that takes all mappings, which
-watching needs."""
+"""Programs that a test has to talk to, or that need no emulator or one that refuses them; one that
+takes all mappings, which watching needs, and one with an interpreter inside, which is not ours."""
 
 
 ARGUMENTS = {"sysman": ("2", "0"), "storm": ("1", "4000", "4"), "sequence": ("7", "1500")}
