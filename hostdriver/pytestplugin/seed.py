@@ -7,8 +7,6 @@ from typing import Final, Protocol
 
 import pytest
 
-from firmware.inject import RuleError, check_seed
-
 
 class Node(Protocol):
     """A worker of xdist as its controller has it."""
@@ -40,14 +38,8 @@ def choose_seed(config: pytest.Config) -> None:
     """
     told: dict[str, object] = getattr(config, "workerinput", {})
     given: str | None = str(told[OPTION]) if OPTION in told else config.getoption(OPTION)
-    try:
-        drawn = random.SystemRandom().getrandbits(_BITS)
-        seed = drawn if given is None else check_seed(int(given, 0))
-    except RuleError as error:
-        raise pytest.UsageError(f"--emuzero-seed: {error}") from None
-    except ValueError:
-        raise pytest.UsageError(f"--emuzero-seed={given}: expected a whole number") from None
-    config.stash[SEED] = seed
+    drawn = random.SystemRandom().getrandbits(_BITS)
+    config.stash[SEED] = drawn if given is None else _parsed(given)
 
 
 def tell_worker(node: Node) -> None:
@@ -58,3 +50,15 @@ def tell_worker(node: Node) -> None:
 def seed_of(config: pytest.Config) -> int:
     """Return the run's seed."""
     return config.stash[SEED]
+
+
+def _parsed(given: str) -> int:
+    # A run that gives no seed loads nothing of this.
+    from firmware.inject import RuleError, check_seed  # noqa: PLC0415
+
+    try:
+        return check_seed(int(given, 0))
+    except RuleError as error:
+        raise pytest.UsageError(f"--emuzero-seed: {error}") from None
+    except ValueError:
+        raise pytest.UsageError(f"--emuzero-seed={given}: expected a whole number") from None
