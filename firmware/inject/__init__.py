@@ -10,7 +10,7 @@ from firmware.inject.injector import Injector
 from firmware.inject.point import Layer, Point, Side
 from firmware.inject.rule import FOREVER, Rule, When, Where
 from firmware.inject.scenario import Expectation, Scenario, parse_scenario, scenario_json
-from firmware.inject.seeds import check_seed
+from firmware.inject.seeds import check_seed, parse_seed
 from firmware.inject.site import Site
 from firmware.inject.words import line_of, parse_rule, rule_of, words_of
 
@@ -41,6 +41,7 @@ __all__ = [
     "matching",
     "parse_rule",
     "parse_scenario",
+    "parse_seed",
     "points",
     "rule_of",
     "scenario_json",

@@ -54,11 +54,10 @@ def seed_of(config: pytest.Config) -> int:
 
 def _parsed(given: str) -> int:
     # A run that gives no seed loads nothing of this.
-    from firmware.inject import RuleError, check_seed  # noqa: PLC0415
+    from firmware.inject import RuleError, parse_seed  # noqa: PLC0415
 
     try:
-        return check_seed(int(given, 0))
-    except RuleError as error:
-        raise pytest.UsageError(f"--emuzero-seed: {error}") from None
-    except ValueError:
-        raise pytest.UsageError(f"--emuzero-seed={given}: expected a whole number") from None
+        return parse_seed(given)
+    except RuleError:
+        expected = "expected a whole number of at most 64 bits"
+        raise pytest.UsageError(f"--emuzero-seed={given}: {expected}") from None

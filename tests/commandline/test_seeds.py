@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from firmware.inject import RuleError, check_seed
+from firmware.inject import RuleError, check_seed, parse_seed
 from hostdriver.cli.exits import BadInput
 from hostdriver.cli.faults.given import SEED_VARIABLE, from_environment
 from hostdriver.cli.main import emuzero
-from hostdriver.cli.seeds import parse_seed
 
 TOO_LARGE = 1 << 64
 TOO_SMALL = -(1 << 63) - 1

@@ -281,12 +281,6 @@ def test_a_socket_that_says_nothing_is_no_talk(tmp_path: Path) -> None:
             open_talk(path, "patient", patience_seconds=0.05)
 
 
-if __name__ == "__main__":
-    import sys
-
-    globals()[sys.argv[1]](*sys.argv[2:])
-
-
 def test_a_seed_of_more_than_64_bits_is_refused_and_changes_nothing(faults: Faults) -> None:
     faults.seed(5)
 
@@ -296,3 +290,9 @@ def test_a_seed_of_more_than_64_bits_is_refused_and_changes_nothing(faults: Faul
         faults.add(LOSES, seed=1 << 64)
 
     assert (faults.rules().seed, lines_of(faults)) == (5, [])
+
+
+if __name__ == "__main__":
+    import sys
+
+    globals()[sys.argv[1]](*sys.argv[2:])

@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec, TypeVar
 import click
 import msgspec
 
-from firmware.inject import Expectation, RuleError, Scenario, parse_rule, parse_scenario
+from firmware.inject import (
+    Expectation,
+    RuleError,
+    Scenario,
+    parse_rule,
+    parse_scenario,
+    parse_seed,
+)
 from firmware.inject.scenario import check_names
 from hostdriver.cli.exits import BadInput
 from hostdriver.cli.faults.completing import complete_rules
-from hostdriver.cli.seeds import SEED, parse_seed
+from hostdriver.cli.seeds import SEED
 from hostdriver.inject.joining import FOLLOW_VARIABLE
 
 if TYPE_CHECKING:
@@ -116,7 +123,7 @@ def from_environment(environment: Mapping[str, str]) -> Scenario:
         return found
     try:
         return msgspec.structs.replace(found, seed=parse_seed(seed))
-    except ValueError as error:
+    except RuleError as error:
         raise BadInput(f"{SEED_VARIABLE}: {error}") from error
 
 

@@ -10,13 +10,11 @@
 #include <stdbool.h>
 
 #include "share.h"
+#include "work.h"
 
 enum { THREADS = 6, INTERRUPTS = 20, CHILDREN = 8, ROUNDS_BEFORE = 30 };
 
 static atomic_int handled;
-static atomic_int rounds;
-static atomic_bool is_over;
-static void *kept;
 
 static void handle(int signal)
 {
@@ -42,28 +40,6 @@ static void *wait_for(void *event)
     return NULL;
 }
 
-/* Calls, looks that are no calls, and what both leave behind. */
-static void *work(void *unused)
-{
-    ze_host_mem_alloc_desc_t desc = {ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC};
-
-    (void)unused;
-    while (!is_over) {
-        ze_ipc_mem_handle_t handle;
-        void *pointer = NULL;
-        void *base = NULL;
-
-        DO(zeMemAllocHost(the_context, &desc, 4096, 0, &pointer));
-        DO(zeMemGetAddressRange(the_context, pointer, &base, NULL));
-        REQUIRE(base == pointer);
-        DO(zeMemGetIpcHandle(the_context, kept, &handle));
-        DO(zeMemPutIpcHandle(the_context, handle));
-        DO(zeMemFree(the_context, pointer));
-        atomic_fetch_add(&rounds, 1);
-    }
-    return NULL;
-}
-
 static void start(pthread_t *threads)
 {
     ze_host_mem_alloc_desc_t desc = {ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC};
@@ -71,8 +47,7 @@ static void start(pthread_t *threads)
     DO(zeMemAllocHost(the_context, &desc, 4096, 0, &kept));
     for (int index = 0; index < THREADS; index++)
         REQUIRE(pthread_create(&threads[index], NULL, work, NULL) == 0);
-    while (rounds < ROUNDS_BEFORE)
-        sched_yield();
+    await_rounds(ROUNDS_BEFORE);
 }
 
 /* A wait goes on over the program's signals, and its handlers run meanwhile. */
