@@ -66,7 +66,10 @@ async def get_window(state: DriverState, start: int, size: int) -> bytes:
 
 
 def _check_window(state: DriverState, start: int, size: int) -> DeviceState:
-    """Return the device whose objects are mapped along a window; it finds holes by itself."""
+    """Return the device whose objects are mapped along a window.
+
+    It finds holes in what was reserved by itself.
+    """
     end = start + size
     if end > ADDRESS_LIMIT:
         raise address_not_found(f"{size:#x} bytes at {start:#x} pass the end of the address space")
@@ -74,6 +77,9 @@ def _check_window(state: DriverState, start: int, size: int) -> DeviceState:
     entry = state.mappings.at(start)
     if entry is None:
         raise address_not_found(f"no physical memory is mapped at {start:#x}")
+    if (outside := state.reservations.first_gap(start, end)) is not None:
+        # The device may have something there: memory of the driver itself, or one that goes.
+        raise address_not_found(f"no physical memory is mapped at {outside:#x}")
     if len(state.devices) > 1 or state.profile is Profile.INTEL:
         return state.devices[_common_device(state, start, end)]
     return state.devices[entry.value.physical.device]

@@ -110,14 +110,15 @@ async def _push(state: DriverState, stream: Stream, *, may_wait: bool) -> None:
     An error is the stream's failure; nothing is raised for it here.
     """
     stream.is_pushing = True
-    handed_on = False
+    is_handed_on = False
     try:
         while stream.backlog and stream.failure is None:
             if not await _offer(state, stream):
                 if not may_wait:
-                    handed_on = await Beside(_pusher(state, stream)) is None
-                    if handed_on:
+                    is_handed_on = True
+                    if await Beside(_pusher(state, stream)) is None:
                         return
+                    is_handed_on = False
                 await _await_room(stream)
     except ZeError as error:
         stop_stream(state, stream, error, Status.DEVICE_LOST)
@@ -129,7 +130,9 @@ async def _push(state: DriverState, stream: Stream, *, may_wait: bool) -> None:
         stop_stream(state, stream, interrupted, Status.DEVICE_LOST)
         raise
     finally:
-        stream.is_pushing = handed_on
+        # What was handed on may have ended before this one goes on, and has said so then.
+        if not is_handed_on or stream.failure is not None:
+            stream.is_pushing = False
 
 
 def _pusher(state: DriverState, stream: Stream) -> Callable[[], Operation[None]]:

@@ -10,11 +10,13 @@ from hostdriver.api.structures import (
     ChainedDesc,
     IpcMemHandleTypeExtDesc,
     IpcPhysMemHandleRangeExtDesc,
+    PhysicalMemDesc,
     UnknownDesc,
 )
 from hostdriver.core.enums import IpcMemHandleTypeFlags
 from hostdriver.core.questions import MakeTicket
 from hostdriver.core.state import DriverState
+from hostdriver.testing.pair import Pair
 from tests.harness.fake_session import FakeSession
 from tests.harness.levelzero import HOST, PAGE, fails, map_at, mapped, physical, reserve, window
 
@@ -89,6 +91,24 @@ def test_hole_is_address_not_found(session: FakeSession, state: DriverState) -> 
         window(session, state, va + 2 * PAGE, PAGE)
     with fails("ADDRESS_NOT_FOUND"):
         window(session, state, 1 << 40, PAGE)
+
+
+def test_memory_of_the_driver_itself_is_no_part_of_a_window(world: Pair) -> None:
+    context, device = world.driver.create_context(), world.driver.devices[0]
+    first = context.mem_alloc_device(device, PAGE)
+    context.memory_read(first, 1)
+    context.mem_free(first)
+    (lane,) = world.driver.look(lambda state: state.devices[0].lanes.idle)
+    assert lane.stage is not None
+    behind = lane.stage.va
+    start = context.virtual_mem_reserve(PAGE, behind - PAGE)
+    assert start == behind - PAGE
+    context.virtual_mem_map(start, PAGE, context.physical_mem_create(device, PhysicalMemDesc(PAGE)))
+
+    for size in (PAGE + 1, 2 * PAGE):
+        with fails("ADDRESS_NOT_FOUND", hex(behind)):
+            context.mem_get_ipc_handle_with_properties(start, [IpcPhysMemHandleRangeExtDesc(size)])
+    context.mem_get_ipc_handle_with_properties(start, [IpcPhysMemHandleRangeExtDesc(PAGE)])
 
 
 @pytest.mark.decision("C13")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
 from hostdriver import levelzero as ze
 from hostdriver.core.commandqueues_rings import STREAM_ENTRIES
@@ -13,12 +13,46 @@ from tests.harness.levelzero import fails
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import pytest
+
+    from hostdriver.core.questions import AnyQuestion, Operation
     from tests.harness.emulator_process import EmulatorProcess
 
 PAGE = 64 << 10
 THREADS = 8
 ROUNDS = 12
+PATIENCE_NANOSECONDS = 30 * 10**9
 WINDOW = [ze.IpcPhysMemHandleRangeExtDesc(2 * PAGE - 2)]
+
+
+@final
+class Ahead:
+    """Threads that are at their end before whoever began them goes on.
+
+    An event that holds their stream up is signalled when one has begun.
+    """
+
+    is_waiting = False
+
+    def __init__(self, event: ze.Event) -> None:
+        self._event = event
+        self.count = 0
+
+    def begin(
+        self, operation: Operation[None], drive: Callable[[Operation[None]], None]
+    ) -> str | None:
+        self.count += 1
+        thread = threading.Thread(target=drive, args=(operation,))
+        thread.start()
+        self._event.host_signal()
+        thread.join()
+        return None
+
+    def advance(self, answer: Callable[[AnyQuestion], object]) -> None:
+        del answer
+
+    def end(self) -> None:
+        pass
 
 
 def together(count: int, act: Callable[[int], object]) -> list[BaseException]:
@@ -94,6 +128,23 @@ def test_of_threads_that_free_the_same_one_succeeds(driver: ze.Driver) -> None:
         errors = together(THREADS, lambda _, freed=pointer: context.mem_free(freed))  # type: ignore[misc]
         results = [error.result for error in errors if isinstance(error, ze.ZeError)]
         assert results == [ze.ZeResult.ZE_RESULT_ERROR_INVALID_ARGUMENT] * (THREADS - 1)
+
+
+def test_work_goes_on_when_what_pushes_it_was_over_before_the_call_that_began_it(
+    driver: ze.Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context, device = driver.create_context(), driver.devices[0]
+    event = context.event_pool_create(ze.EventPoolDesc(1)).event_create()
+    commands = context.command_list_create_immediate(device)
+    ahead = Ahead(event)
+    monkeypatch.setattr(driver._process.current().runner, "_beside", ahead)
+
+    commands.append_wait_on_events([event])
+    for _ in range(4 * STREAM_ENTRIES):
+        commands.append_barrier()
+
+    assert ahead.count
+    commands.host_synchronize(PATIENCE_NANOSECONDS)
 
 
 def test_a_blocking_free_waits_for_work_that_does_not_fit_into_its_ring(driver: ze.Driver) -> None:
